@@ -10,7 +10,7 @@ from sphinx_gallery.sorting import ExplicitOrder
 sys.path.insert(0, str(Path(__file__).parent / "extensions"))
 
 from partialfair import __version__
-from partialfair.tables import processor
+from partialfair.kernels import processor
 
 # Before NumPy is imported: the numbers on the pages are then the same everywhere.
 processor.settle()

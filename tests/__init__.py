@@ -5,7 +5,7 @@ Benchmarks do not: they measure what a user's program gets, which sets nothing.
 
 import os
 
-from partialfair.tables import processor
+from partialfair.kernels import processor
 
 AS_USER = "PARTIALFAIR_BENCHMARK"
 if not os.environ.get(AS_USER):

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import settings
 
 from partialfair import plugins
-from partialfair.tables.dataset import Dataset
+from partialfair.data.dataset import Dataset
 from reproduction.datasets.sources import MIRROR_VARIABLE
 from tests import needs, network
 

@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from partialfair.tables.files import read_json, write_json
+from partialfair.data.files import read_json, write_json
 from tests.needs import is_demanded
 
 ROOT = Path(__file__).parents[1]

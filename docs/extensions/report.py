@@ -13,8 +13,8 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
+from partialfair.data.files import atomic_path
 from partialfair.pages import palette
-from partialfair.tables.files import atomic_path
 from reproduction.exhibits import canvas, document
 from reproduction.site import exhibits, explorers, home, papers
 from reproduction.site.project import FORMATS, Project

@@ -12,10 +12,10 @@ from typer.testing import CliRunner
 from partialfair.audit import audit_file, audit_scores, choose
 from partialfair.audit.choose import suggest_for_file
 from partialfair.commands.cli import app
+from partialfair.data.groups import group_labels
 from partialfair.errors import ConfigError, DataError, NotEstimableError, PartialFairError
 from partialfair.metrics import get
 from partialfair.metrics.choose_interval import candidates, suggest_interval
-from partialfair.tables.groups import group_labels
 
 
 def test_the_chosen_interval_has_the_largest_violation(frame: pd.DataFrame) -> None:

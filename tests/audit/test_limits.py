@@ -12,8 +12,8 @@ from scipy import stats
 from partialfair.audit import audit_scores, limits
 from partialfair.audit.ends import violation_ends
 from partialfair.audit.measures import PARTIAL, WHOLE
+from partialfair.data.intervals import FULL
 from partialfair.metrics import get
-from partialfair.tables.intervals import FULL
 from tests.simulations.audit_coverage import PAGE, SAMPLES, SIZES, TABLE, cell, counted, markdown, population
 
 WHOLE_RANGE = (FULL, FULL)

@@ -10,9 +10,9 @@ from typer.testing import CliRunner
 
 from partialfair.audit import audit_file, audit_scores
 from partialfair.commands.cli import app
+from partialfair.data.weights import effective_rows
 from partialfair.errors import DataError
 from partialfair.metrics.choose_interval import suggest_interval
-from partialfair.tables.weights import effective_rows
 
 
 def rows(n: int = 900) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:

@@ -14,8 +14,8 @@ from statistics import median
 import numpy as np
 
 from partialfair.algorithms.linear.rank_map import fit_rank_map
+from partialfair.data.intervals import Interval
 from partialfair.estimators import PartialFairClassifier
-from partialfair.tables.intervals import Interval
 from tests.benchmarks.common import ROOT, Result, result
 
 INTERVALS = [(0.05, 0.3), (0.2, 0.5), (0.3, 0.6), (0.1, 0.15), (0.5, 1.0), (0.0, 1.0)]

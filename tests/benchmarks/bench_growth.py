@@ -14,8 +14,8 @@ from partialfair.algorithms.linear.augmented_lagrangian import ALMSettings, _Mul
 from partialfair.algorithms.linear.idca_solver import Configuration, advance, start_runs
 from partialfair.algorithms.linear.newton import Scaling
 from partialfair.algorithms.linear.problem import LinearProblem
+from partialfair.data.dataset import Dataset, Matrix
 from partialfair.models.features import Standardiser
-from partialfair.tables.dataset import Dataset, Matrix
 from tests.benchmarks.common import Result, exponent, psp_problem, real_dataset, result, seconds
 
 ROWS = (10_000, 30_000, 100_000, 300_000, None)  # the last: all

@@ -20,7 +20,7 @@ from partialfair import plugins
 from partialfair.algorithms.contract import Task
 from partialfair.algorithms.linear.problem import linear_problem
 from reproduction.grid.config import job_settings, load_config
-from partialfair.tables.dataset import Dataset, Split
+from partialfair.data.dataset import Dataset, Split
 import reproduction.jobs.train
 config = load_config("params.yaml")
 settings = job_settings(config, config.job("psp", "a9a", "idca", "0.1", 0))

@@ -6,9 +6,9 @@ from collections.abc import Callable
 import numpy as np
 from scipy import sparse
 
-from partialfair.algorithms.auc.kernels import sigmoid_network as kernels
+from papers.auc_fairness.algorithms.sigmoid_network import SigmoidNetwork
 from partialfair.algorithms.auc.level_set import csr
-from partialfair.algorithms.auc.sigmoid_network import SigmoidNetwork
+from partialfair.kernels import sigmoid_network_steps as kernels
 from tests.benchmarks.common import Result, real_dataset, result, training_rows
 
 NETWORKS, HIDDEN, BATCH = 60, 10, 100

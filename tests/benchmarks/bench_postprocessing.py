@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from partialfair.algorithms.regression import plug_ins, proximal_newton
-from partialfair.algorithms.regression import reduction_solver as regression_reduction
-from partialfair.algorithms.regression.dp_postproc import warm_up
+from papers.dp_postprocessing.algorithms import plug_ins
+from papers.dp_postprocessing.algorithms import reduction_solver as regression_reduction
+from papers.dp_postprocessing.algorithms.dp_postproc import warm_up
+from papers.dp_postprocessing.algorithms.per_step import EveryStep
+from papers.dp_postprocessing.algorithms.stochastic_approximation import DualSteps, Schedule, minimise
+from partialfair.algorithms.regression import proximal_newton
 from partialfair.algorithms.regression.fair_dual import Dual, atoms, split, spread
-from partialfair.algorithms.regression.per_step import EveryStep
-from partialfair.algorithms.regression.stochastic_approximation import DualSteps, Schedule, minimise
 from partialfair.models.grid_predictor import group_weights
 from tests.benchmarks.common import Result, result, seconds
 

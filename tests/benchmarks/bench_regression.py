@@ -24,8 +24,8 @@ from scipy.stats import t as student
 from sklearn.linear_model import LinearRegression
 
 from partialfair import plugins
+from partialfair.data.files import atomic_path
 from partialfair.estimators import DemographicParityRegressor
-from partialfair.tables.files import atomic_path
 from reproduction.jobs.prepare import fetch
 from tests.benchmarks.common import ROOT, Result, result, seconds
 

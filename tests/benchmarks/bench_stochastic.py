@@ -8,11 +8,11 @@ from papers.stochastic_benchmark.algorithms.fairret_penalties import kl_released
 from papers.stochastic_benchmark.algorithms.sgd import PlainSteps, SGDSettings
 from papers.stochastic_benchmark.algorithms.sgd_fairret import FairretSettings, PenalisedSteps
 from papers.stochastic_benchmark.algorithms.ssl_alm import SmoothedSteps, SSLALMSettings
+from papers.stochastic_benchmark.algorithms.stochastic_ghost import GhostSettings, GhostSteps
+from papers.stochastic_benchmark.algorithms.stochastic_problem import StochasticProblem
+from papers.stochastic_benchmark.algorithms.stochastic_run import Plan
+from papers.stochastic_benchmark.algorithms.stochastic_run import run as run_method
 from papers.stochastic_benchmark.algorithms.stochastic_switching import StochasticSwitchingSettings, SwitchingSteps
-from partialfair.algorithms.stochastic.stochastic_ghost import GhostSettings, GhostSteps
-from partialfair.algorithms.stochastic.stochastic_problem import StochasticProblem
-from partialfair.algorithms.stochastic.stochastic_run import Plan
-from partialfair.algorithms.stochastic.stochastic_run import run as run_method
 from partialfair.constraints import loss_parity
 from partialfair.constraints.stratum_means import sampled
 from partialfair.models.stacked import StackedMLP

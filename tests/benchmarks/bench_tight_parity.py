@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
+from partialfair.data.dataset import Dataset
 from partialfair.estimators import PartialFairClassifier, frontier
 from partialfair.models.features import Standardiser
-from partialfair.tables.dataset import Dataset
 from tests.benchmarks.common import Result, dense_rows, result, seconds
 from tests.benchmarks.kept import Kept
 from tests.benchmarks.parity_cells import (

@@ -12,8 +12,8 @@ import numpy as np
 
 from partialfair import plugins
 from partialfair.algorithms.linear.problem import LinearProblem
+from partialfair.data.dataset import Dataset
 from partialfair.models.features import Standardiser
-from partialfair.tables.dataset import Dataset
 from reproduction.datasets.splits import make_split
 from reproduction.jobs.prepare import fetch
 

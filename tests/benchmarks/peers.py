@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from partialfair import plugins
 from partialfair.algorithms.contract import Task
+from partialfair.data.dataset import Dataset
 from partialfair.models.features import Standardiser
-from partialfair.tables.dataset import Dataset
 from reproduction.datasets.splits import make_split
 from tests.benchmarks.common import Result, dense_rows, real_dataset, result, seconds
 

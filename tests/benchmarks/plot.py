@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
-from partialfair.tables.files import atomic_path
+from partialfair.data.files import atomic_path
 from tests.benchmarks.store import HEADLINES, read, read_order
 
 GOOD, BAD, INFO, INK = "#2a7f62", "#b5482f", "#8a97a3", "#1d2731"

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from partialfair.tables.files import atomic_path
+from partialfair.data.files import atomic_path
 from tests.benchmarks.common import Result
 
 KEYS = ("id", "value", "unit", "target", "holds", "how")

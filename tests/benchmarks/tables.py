@@ -7,7 +7,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from partialfair import plugins
-from partialfair.tables.dataset import Dataset, Matrix
+from partialfair.data.dataset import Dataset, Matrix
 from reproduction.jobs.prepare import fetch
 from tests.benchmarks.common import ROOT, real_dataset
 

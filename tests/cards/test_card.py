@@ -16,11 +16,11 @@ from partialfair.algorithms.contract import Task
 from partialfair.algorithms.measure import measure
 from partialfair.audit import pictures
 from partialfair.commands.cli import app
+from partialfair.data.dataset import Dataset, Split
+from partialfair.data.files import read_json, write_json
 from partialfair.errors import DataError
 from partialfair.models.stored import load_model
 from partialfair.plugins import load
-from partialfair.tables.dataset import Dataset, Split
-from partialfair.tables.files import read_json, write_json
 from reproduction.cards import card
 from reproduction.cards.card import page, render, write
 from reproduction.cards.content import read

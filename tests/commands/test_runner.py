@@ -15,8 +15,8 @@ import pytest
 from typer.testing import CliRunner
 
 from partialfair.commands.cli import app
+from partialfair.data.files import write_json
 from partialfair.errors import ConfigError, PartialFairError
-from partialfair.tables.files import write_json
 from reproduction.commands import outdated, runner
 from reproduction.commands.runner import require_targets
 from reproduction.grid import fingerprint

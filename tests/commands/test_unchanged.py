@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 import yaml
 
-from partialfair.tables.files import write_json
+from partialfair.data.files import write_json
 from reproduction.commands import unchanged
 from reproduction.verify import runs
 from reproduction.verify.chain import Chain

@@ -20,10 +20,10 @@ from partialfair.constraints import partial_group_auc as pgauc
 from partialfair.constraints.common import rank_grid
 from partialfair.constraints.parts import Parts, constraints_of
 from partialfair.constraints.surrogates import make, value
+from partialfair.data import auc_sets
+from partialfair.data.intervals import bounds, for_groups
 from partialfair.errors import ConfigError, NotEstimableError
 from partialfair.metrics import get
-from partialfair.tables import auc_sets
-from partialfair.tables.intervals import bounds, for_groups
 
 FAMILIES = plugins.names("constraints")
 RANKS = ("partial_statistical_parity", "distribution_parity")

@@ -10,8 +10,8 @@ import pytest
 
 from papers.cross_paper.datasets import acs_income
 from papers.cross_paper.datasets.acs_income import CATEGORICAL, LABEL, NUMERIC
+from partialfair.data.dataset import Dataset
 from partialfair.errors import ConfigError, DataError
-from partialfair.tables.dataset import Dataset
 
 LOADER = import_module("folktables.load_acs")  # the package binds a function to this name
 STATES = {"NH": "33", "OK": "40"}

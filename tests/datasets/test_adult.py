@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from papers.cross_paper.datasets import adult
+from partialfair.data.dataset import Dataset
 from partialfair.errors import DataError
-from partialfair.tables.dataset import Dataset
 from reproduction.datasets.splits import make_split
 
 Get = Callable[..., Dataset]

@@ -8,8 +8,8 @@ import pytest
 
 from papers.cross_paper.datasets import communities_crime
 from papers.cross_paper.datasets.communities_crime import read
+from partialfair.data.dataset import Dataset
 from partialfair.errors import ConfigError, DataError
-from partialfair.tables.dataset import Dataset
 from reproduction.datasets.stratified_splits import stratified_split
 from reproduction.jobs.split import split
 from tests import needs

@@ -8,8 +8,8 @@ import pytest
 
 from papers.cross_paper.datasets import compas
 from partialfair import plugins
+from partialfair.data.dataset import Dataset
 from partialfair.errors import DataError
-from partialfair.tables.dataset import Dataset
 from reproduction.datasets.splits import make_split
 
 Get = Callable[..., Dataset]

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from papers.cross_paper.datasets import law_school
+from partialfair.data.dataset import Dataset
 from partialfair.errors import ConfigError, DataError, PluginError
-from partialfair.tables.dataset import Dataset
 from reproduction.datasets import csv_table
 from reproduction.datasets.named import named_dataset
 from reproduction.datasets.spec import SplitRule

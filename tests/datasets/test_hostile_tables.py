@@ -12,8 +12,8 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from partialfair.data.dataset import Dataset
 from partialfair.errors import ConfigError, DataError
-from partialfair.tables.dataset import Dataset
 from reproduction.datasets.named import named_dataset
 from reproduction.grid.checks import check_files
 from reproduction.grid.config import load_config

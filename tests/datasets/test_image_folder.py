@@ -6,8 +6,8 @@ from PIL import Image
 
 from papers.partial_fairness.datasets import celeba, drawn_faces
 from papers.partial_fairness.datasets.image_folder import ATTRIBUTES, IMAGES, PARTITION
+from partialfair.data.dataset import Dataset
 from partialfair.errors import ConfigError, DataError
-from partialfair.tables.dataset import Dataset
 from reproduction.datasets.splits import make_split
 
 

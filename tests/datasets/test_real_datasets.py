@@ -9,8 +9,8 @@ import pytest
 
 from papers.cross_paper.datasets import a9a
 from partialfair import plugins
+from partialfair.data.dataset import Dataset
 from partialfair.errors import DataError
-from partialfair.tables.dataset import Dataset
 from reproduction.datasets.splits import make_split
 from tests import needs
 

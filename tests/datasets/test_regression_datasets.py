@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from papers.cross_paper.datasets import four_groups
+from partialfair.data.dataset import Dataset
 from partialfair.errors import ConfigError, DataError
-from partialfair.tables.dataset import Dataset
 from reproduction.datasets import csv_table
 
 Get = Callable[..., Dataset]

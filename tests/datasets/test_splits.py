@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from partialfair import plugins
+from partialfair.data.dataset import Dataset, Split
 from partialfair.errors import DataError
-from partialfair.tables.dataset import Dataset, Split
 from reproduction.datasets.spec import SplitRule
 from reproduction.datasets.splits import make_split
 

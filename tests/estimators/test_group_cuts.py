@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from partialfair.algorithms.contract import Task, linear_score
+from partialfair.data.dataset import Dataset
+from partialfair.data.intervals import FULL
 from partialfair.estimators.group_cuts import GroupCuts, best_cuts, costs
 from partialfair.estimators.training import Training
-from partialfair.tables.dataset import Dataset
-from partialfair.tables.intervals import FULL
 
 DP, EOP = "partial_demographic_parity", "partial_equal_opportunity"
 

@@ -7,12 +7,12 @@ import pytest
 from scipy import sparse
 from sklearn.metrics import roc_auc_score
 
-from partialfair.algorithms.auc.kernels.pair_minimax import oracle
 from partialfair.algorithms.auc.level_set import mirror_weight, set_weights
 from partialfair.algorithms.auc.quadratic_auc import QuadraticAUC, SetMoments
+from partialfair.data.auc_sets import PRESETS
 from partialfair.errors import ConfigError, DataError, InfeasibleError
 from partialfair.estimators.online_auc import OnlineAUC
-from partialfair.tables.auc_sets import PRESETS
+from partialfair.kernels.pair_minimax import oracle
 from tests.algorithms.auc.auc_toy import random_rows
 
 

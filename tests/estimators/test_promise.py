@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from partialfair.audit import violation_bound
+from partialfair.data.intervals import FULL, Interval
 from partialfair.errors import ConfigError, DataError
 from partialfair.estimators import (
     DemographicParityRegressor,
@@ -24,7 +25,6 @@ from partialfair.metrics import rank_noise
 from partialfair.metrics.held_out_bound import decision_bound, rank_bound, wilson
 from partialfair.metrics.rank_noise import RankNoise, decision_violations, largest_passing
 from partialfair.metrics.ranks import Counts, count_above
-from partialfair.tables.intervals import FULL, Interval
 from tests.simulations import promise_kept as simulation
 
 PART = Interval.of([(0.1, 0.4)]).for_groups(2)

@@ -77,10 +77,10 @@ def test_steps_of_a_pipeline_see_no_validation_rows(rows: Any) -> None:
 
 def test_rates_in_intervals_of_different_lengths_are_cut_on_one_scale() -> None:
     from partialfair.algorithms.contract import Task
+    from partialfair.data.dataset import Dataset
     from partialfair.estimators.group_cuts import best_cuts
     from partialfair.models.features import Standardiser
     from partialfair.models.linear import LinearScore
-    from partialfair.tables.dataset import Dataset
 
     rng = np.random.default_rng(0)
     group = (np.arange(400) % 2).astype(np.int16)

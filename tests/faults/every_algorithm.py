@@ -12,7 +12,7 @@ import numpy as np
 
 from papers.partial_fairness.datasets import drawn_faces
 from partialfair import plugins
-from partialfair.tables.dataset import Dataset
+from partialfair.data.dataset import Dataset
 from reproduction.datasets import simulated
 from reproduction.jobs.train import attempt, validated
 from tests.algorithms.test_algorithm_contract import QUICK, family_for, make_task

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
-from partialfair.tables.files import sealed
+from partialfair.data.files import sealed
 from reproduction.verify import Chain, verify
 from tests.faults.lab import Lab
 

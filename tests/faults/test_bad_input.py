@@ -264,8 +264,8 @@ def test_an_interval_too_narrow_for_a_group_is_a_reason_in_the_results(spoilt: L
 
 
 def test_a_constant_column_is_no_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from partialfair.data.dataset import Dataset
     from partialfair.models.features import Standardiser
-    from partialfair.tables.dataset import Dataset
 
     lab = make_lab(tmp_path / "lab")
     csv(column(2, "3.5"))(lab.folder)

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from partialfair.tables.files import sealed, sha256
+from partialfair.data.files import sealed, sha256
 from reproduction.grid import paths
 from reproduction.verify import Fault, verify
 from reproduction.verify.runs import _same_but_times

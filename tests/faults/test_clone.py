@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from partialfair.tables import processor
+from partialfair.kernels import processor
 from reproduction.verify import Fault
 from tests.faults.lab import RAW, RUN, Lab, params
 from tests.faults.tamper import change_cell, change_text, checked, commit_reports, flip_pixel

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from partialfair.tables import processor
+from partialfair.kernels import processor
 from reproduction.grid import paths
 from reproduction.grid.config import load_config
 from reproduction.verify import Chain, Fault

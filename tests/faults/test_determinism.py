@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from partialfair import plugins
-from partialfair.tables import processor
+from partialfair.kernels import processor
 from tests import needs
 from tests.faults import load_order
 from tests.faults.every_algorithm import RESNET
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 
 FIT = """
 import hashlib
-from partialfair.tables import processor
+from partialfair.data import processor
 processor.settle()
 import numpy as np
 from partialfair import plugins

@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
+from partialfair.data.dataset import Dataset, Split
+from partialfair.data.files import is_sealed, read_json
 from partialfair.models.stored import load_model
-from partialfair.tables.dataset import Dataset, Split
-from partialfair.tables.files import is_sealed, read_json
 from tests.faults.lab import KILLS, Lab, kill, make_lab
 
 pytestmark = pytest.mark.slow

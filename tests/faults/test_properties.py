@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from partialfair.audit import audit_file
+from partialfair.data.intervals import Interval
 from partialfair.errors import PartialFairError
 from partialfair.metrics import evaluate_all
-from partialfair.tables.intervals import Interval
 from reproduction.grid.checks import check_settings
 from reproduction.grid.config import load_config
 from reproduction.verify.runs import _farthest

@@ -12,8 +12,8 @@ from papers.partial_fairness.algorithms.deep_idca import ALGORITHM, _Run
 from papers.partial_fairness.algorithms.networks import validation_accuracy
 from papers.partial_fairness.datasets import drawn_faces
 from partialfair.algorithms.contract import Task
+from partialfair.data.intervals import Interval
 from partialfair.metrics import evaluate_all
-from partialfair.tables.intervals import Interval
 from reproduction.datasets.splits import make_split
 
 INTERVAL = [[0.2, 0.4]]

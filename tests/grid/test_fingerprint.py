@@ -113,9 +113,9 @@ def test_comments_docstrings_and_layout_do_not_count(source: Path, changed_by: C
         ("papers/cross_paper/datasets/a9a.py", {"a9a"}),
         ("src/reproduction/datasets/one_hot.py", {"bank"}),
         ("src/reproduction/jobs/prepare.py", {"a9a", "bank"}),
-        ("src/partialfair/models/rows.py", {"idca", "alm", "alm_pdp"}),
+        ("src/partialfair/kernels/row_sums.py", {"idca", "alm", "alm_pdp"}),
         ("src/partialfair/algorithms/linear/idca.py", {"idca"}),
-        ("src/partialfair/algorithms/linear/kernels/switching.py", {"idca"}),
+        ("src/partialfair/kernels/switching_steps.py", {"idca"}),
         ("src/partialfair/algorithms/linear/alm.py", {"alm", "alm_pdp"}),
         ("src/partialfair/constraints/partial_demographic_parity.py", {"alm_pdp"}),
         ("src/partialfair/constraints/losses/logistic.py", {"idca", "alm", "alm_pdp"}),
@@ -155,9 +155,9 @@ def test_moving_and_renaming_a_module_changes_nothing(source: Path, changed_by: 
     (package / "tables" / "checkpoint.py").rename(package / "models" / "saved_progress.py")
     (package / "seeding.py").rename(package / "tables" / "random_streams.py")
     reached = {
-        "from partialfair.tables.checkpoint import": "from partialfair.models.saved_progress import",
-        "from partialfair.seeding import": "from partialfair.tables.random_streams import",
-        "from partialfair import seeding\n": "from partialfair.tables import random_streams\n",
+        "from partialfair.data.checkpoint import": "from partialfair.models.saved_progress import",
+        "from partialfair.seeding import": "from partialfair.data.random_streams import",
+        "from partialfair import seeding\n": "from partialfair.data import random_streams\n",
         "seeding.generator(": "random_streams.generator(",
     }
     assert substitute(source, reached) > 10
@@ -292,4 +292,4 @@ def test_no_training_closure_holds_reporting_or_the_workflow():
         "reproduction.jobs.train", "partialfair.algorithms.linear.idca", "partialfair.algorithms.linear.alm"
     )
     assert not [name for name in reached if ".reporting" in name or name in closure.PLUMBING]
-    assert "partialfair.models.rows" in reached
+    assert "partialfair.kernels.row_sums" in reached

@@ -8,9 +8,9 @@ import pytest
 
 from partialfair import plugins
 from partialfair.algorithms.contract import Algorithm, Fit, Settings, Task, Trace, Witness, linear_score, unsuitable
+from partialfair.data.dataset import Dataset
 from partialfair.errors import PluginError
 from partialfair.models.linear import LinearScore
-from partialfair.tables.dataset import Dataset
 from reproduction.datasets import simulated
 from reproduction.jobs import train
 

@@ -13,12 +13,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from partialfair import metrics, seeding
+from partialfair.data.dataset import Dataset, Split
+from partialfair.data.files import write_json
 from partialfair.errors import DataError
 from partialfair.metrics.uncertainty import bootstrap
 from partialfair.models.features import Standardiser
 from partialfair.models.linear import LinearScore
-from partialfair.tables.dataset import Dataset, Split
-from partialfair.tables.files import write_json
 from reproduction.grid import tidy
 from reproduction.grid.tidy import METRIC_COLUMNS, RUN_COLUMNS
 from reproduction.jobs.collect import collect, collect_experiment

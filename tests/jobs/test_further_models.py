@@ -5,12 +5,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from partialfair import metrics, seeding
+from partialfair.data.dataset import Dataset, Split
+from partialfair.data.files import write_json
 from partialfair.metrics.uncertainty import bootstrap
 from partialfair.models.features import Standardiser
 from partialfair.models.linear import LinearScore
 from partialfair.models.score_levels import ScoreLevels
-from partialfair.tables.dataset import Dataset, Split
-from partialfair.tables.files import write_json
 from reproduction.grid.tidy import REPEAT_MEAN, REPEAT_SD
 from reproduction.jobs.collect import collect
 from tests.jobs import test_evaluate_collect

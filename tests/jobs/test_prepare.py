@@ -8,8 +8,8 @@ from typer.testing import CliRunner
 
 from partialfair import plugins
 from partialfair.commands.cli import app
+from partialfair.data.dataset import Dataset, Split
 from partialfair.errors import ConfigError, DataError, PluginError
-from partialfair.tables.dataset import Dataset, Split
 from reproduction.datasets import sources
 from reproduction.datasets.sources import MIRROR_VARIABLE
 from reproduction.datasets.splits import make_split

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from partialfair.data.files import read_json, write_json
 from partialfair.errors import PartialFairError
-from partialfair.tables.files import read_json, write_json
 from reproduction.jobs import orphans
 from reproduction.jobs.orphans import local_jobs, run_ids
 from reproduction.jobs.resume import RECORD, THEN, followed_by, record_run, resume

@@ -9,9 +9,9 @@ import yaml
 from typer.testing import CliRunner
 
 from partialfair.commands.cli import app
+from partialfair.data.dataset import Dataset
+from partialfair.data.images import ImageRows
 from partialfair.errors import ConfigError
-from partialfair.tables.dataset import Dataset
-from partialfair.tables.images import ImageRows
 from reproduction.datasets import simulated
 from reproduction.datasets.splits import make_split
 from reproduction.grid.config import Config

@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 from scipy.stats import rankdata
 from sklearn.metrics import roc_auc_score
 
-from partialfair.algorithms.auc.auc_common import Quality
-from partialfair.algorithms.auc.kernels.cell_auc import rescaled_win_tables, win_tables
+from papers.auc_fairness.algorithms.auc_common import Quality
+from partialfair.data.auc_sets import PRESETS, FourSets, cells_of, preset
 from partialfair.errors import ConfigError, NotEstimableError
+from partialfair.kernels.cell_auc import rescaled_win_tables, win_tables
 from partialfair.metrics.on_request import auc_gap
 from partialfair.metrics.on_request.auc_gap import METRICS, auc_between, gap, signed_gap
-from partialfair.tables.auc_sets import PRESETS, FourSets, cells_of, preset
 from tests.algorithms.auc.auc_toy import GROUP, X, Y
 
 

@@ -94,7 +94,7 @@ def test_intervals_per_group():
     assert value("rank_gap", scores, y, group, interval) == pytest.approx(oracles.rank_gap(scores, group, interval))
     assert value("dp", scores, y, group, interval) == pytest.approx(oracles.dp(scores, group, interval, 0.0))
     with pytest.raises(ConfigError, match="2 groups, the data have 3|3 groups, the data have 2"):
-        from partialfair.tables.intervals import for_groups
+        from partialfair.data.intervals import for_groups
 
         for_groups(interval, 3)
 

@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import ks_2samp
 
+from partialfair.data.predictions import Predictions
 from partialfair.errors import DataError, NotEstimableError
 from partialfair.metrics import get, partial
-from partialfair.tables.predictions import Predictions
 
 FULL = ((0.0, 1.0),)
 

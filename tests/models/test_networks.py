@@ -5,6 +5,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from partialfair.data.images import ImageRows  # noqa: E402
 from partialfair.errors import ConfigError, DataError  # noqa: E402
 from partialfair.models import torch_backend  # noqa: E402
 from partialfair.models.linear_network import LinearNetwork  # noqa: E402
@@ -12,7 +13,6 @@ from partialfair.models.network import NetworkScore  # noqa: E402
 from partialfair.models.network_function import NetworkFunction, to_numpy  # noqa: E402
 from partialfair.models.resnet import ResNet18, initialise, load_public_weights  # noqa: E402
 from partialfair.models.stored import load_model  # noqa: E402
-from partialfair.tables.images import ImageRows  # noqa: E402
 
 PUBLISHED = 11_689_512  # weights of ResNet-18 with 1000 classes, as torchvision and its papers count them
 

@@ -6,10 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from partialfair.algorithms.linear.kernels.pointwise import hinge_slopes
+from partialfair.kernels.pointwise import hinge_slopes
+from partialfair.kernels.row_sums import adjoint_eight, adjoint_one, forward_eight, forward_one
 from partialfair.models.design import GroupedDesign
 from partialfair.models.features import Standardiser
-from partialfair.models.rows import adjoint_eight, adjoint_one, forward_eight, forward_one
 
 
 def random_rows(seed, n=300, binary=9, numeric=3, groups=2, as_sparse=True):

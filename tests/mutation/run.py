@@ -23,7 +23,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from partialfair.tables.files import write_json
+from partialfair.data.files import write_json
 from tests.mutation.catalogue import ROOT, Mutant, mutants
 
 WORK = ROOT / ".cache" / "mutation"

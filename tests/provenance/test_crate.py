@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from rocrate.rocrate import ROCrate
 
+from partialfair.data.files import sha256
 from partialfair.errors import PartialFairError
-from partialfair.tables.files import sha256
 from reproduction.grid.config import load_config
 from reproduction.verify.crate import METADATA, PROFILES, write_crate
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from partialfair import metrics
+from partialfair.data.files import write_json
 from partialfair.models.features import Standardiser
 from partialfair.models.linear import LinearScore
-from partialfair.tables.files import write_json
 from reproduction.datasets import simulated
 from reproduction.datasets.splits import make_split
 from reproduction.exhibits import exhibit

@@ -20,10 +20,10 @@ from scipy.stats import norm
 from partialfair.audit import limits
 from partialfair.audit.ends import violation_ends
 from partialfair.audit.measures import PARTIAL, WHOLE
+from partialfair.data.intervals import FULL, GroupPairs
 from partialfair.errors import NotEstimableError
 from partialfair.metrics import get
 from partialfair.metrics.resampling import Replicates
-from partialfair.tables.intervals import FULL, GroupPairs
 
 ROOT = Path(__file__).parents[2]
 TABLE, PAGE = ROOT / "reports" / "audit_coverage.csv", ROOT / "docs" / "audit.md"

@@ -224,11 +224,11 @@ def draw(target: Path) -> None:
     mpl.use("agg")
     from matplotlib import pyplot as plt
 
+    from partialfair.data.intervals import Interval
     from partialfair.metrics.held_out_bound import rank_bound
     from partialfair.metrics.rank_noise import RankNoise
     from partialfair.metrics.ranks import count_above
     from partialfair.pages.palette import RC
-    from partialfair.tables.intervals import Interval
 
     unions = Interval.of([INTERVAL]).for_groups(2)
     sizes = np.array([500, 1000, 2000, 5000, 10_000, 20_000, 50_000])

@@ -9,7 +9,7 @@ lowers those to what they are now. The exit status is 1 if a house has grown bey
 import sys
 from pathlib import Path
 
-from partialfair.tables.files import read_json, write_json
+from partialfair.data.files import read_json, write_json
 
 ROOT = Path(__file__).parents[2]
 STORED = Path(__file__).with_name("budget.json")

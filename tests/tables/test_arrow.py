@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from pyarrow import parquet
 
-from partialfair.tables import arrow
+from partialfair.data import arrow
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ def test_strided_values_are_written_in_their_order(tmp_path):
 
 def test_pandas_is_not_imported(tmp_path):
     program = (
-        "import sys, numpy as np; from partialfair.tables import arrow; a = {'x': np.arange(2.0), 's': ['a', 'b']};"
+        "import sys, numpy as np; from partialfair.data import arrow; a = {'x': np.arange(2.0), 's': ['a', 'b']};"
         f"arrow.write({str(tmp_path / 't.parquet')!r}, {{k: arrow.column(v) for k, v in a.items()}});"
         "sys.exit('pandas' in sys.modules)"
     )

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from partialfair.tables.checkpoint import Checkpoint
+from partialfair.data.checkpoint import Checkpoint
 
 
 def test_state_is_taken_up_under_its_key_only(tmp_path):

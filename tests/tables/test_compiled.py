@@ -11,7 +11,7 @@ import partialfair
 
 SCORE = """
 import numpy as np
-from partialfair.algorithms.linear.kernels.subgradient import compute_scores
+from partialfair.kernels.subgradient_steps import compute_scores
 from partialfair.models.design import GroupedDesign
 X = np.array([[0.0, 2.0], [1.0, 3.0]], np.float32)
 design = GroupedDesign.build(X, np.zeros(2, np.int64), np.zeros(1, np.int64))
@@ -46,7 +46,7 @@ import numba
 def settings(): return {name: getattr(numba.config, name) for name in dir(numba.config) if name.isupper()}
 before = settings()
 import numpy as np
-from partialfair.models.rows import expand
+from partialfair.kernels.row_sums import expand
 assert settings() == before, "the import changed them"
 expand(np.ones((1, 2)), np.array([[0, 1]]), np.empty((1, 1)))
 assert settings() == before, "a call changed them"

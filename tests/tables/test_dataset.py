@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
+from partialfair.data.dataset import Dataset, Split
 from partialfair.errors import DataError
-from partialfair.tables.dataset import Dataset, Split
 
 
 def fields(**changed: object) -> dict:

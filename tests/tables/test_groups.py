@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 from partialfair.audit import audit_scores
+from partialfair.data.groups import check_names, codes_for, group_labels
 from partialfair.errors import DataError, PartialFairError
 from partialfair.estimators import PartialFairPostProcessor
-from partialfair.tables.groups import check_names, codes_for, group_labels
 
 
 def test_combinations_never_share_a_name() -> None:

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from partialfair.algorithms.contract import unsuitable
+from partialfair.data.dataset import Dataset
+from partialfair.data.images import ImageRows, map_member
 from partialfair.errors import DataError
-from partialfair.tables.dataset import Dataset
-from partialfair.tables.images import ImageRows, map_member
 
 SHAPE = (3, 4, 5)
 

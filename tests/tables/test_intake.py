@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from partialfair.data import guards, intake
 from partialfair.errors import DataError
 from partialfair.metrics.registry import on_request, registry
-from partialfair.tables import guards, intake
 
 NAMES = ["a", "b & c", "Zürich", "x y", "<b>", "0", "-1"]
 TEXTS = st.lists(st.sampled_from(NAMES) | st.none(), min_size=1, max_size=30)

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from partialfair.data import intervals
+from partialfair.data.intervals import Interval
 from partialfair.errors import ConfigError
-from partialfair.tables import intervals
-from partialfair.tables.intervals import Interval
 
 
 def positions(pairs, n_rows):

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from partialfair.tables import elementary
-from partialfair.tables.compiled import kernel
-from partialfair.tables.lanes import lane_above, lane_dot, lane_excess, lane_product, lane_sum
+from partialfair.kernels import elementary
+from partialfair.kernels.compiled import kernel
+from partialfair.kernels.ordered_sums import lane_above, lane_dot, lane_excess, lane_product, lane_sum
 
 SIZES = (0, 1, 5, 15, 16, 17, 63, 64, 65, 130, 1000, 1024)
 

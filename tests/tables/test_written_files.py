@@ -5,7 +5,7 @@ import threading
 import numpy as np
 import pytest
 
-from partialfair.tables.files import atomic_path, is_sealed, read_json, sealed, write_json
+from partialfair.data.files import atomic_path, is_sealed, read_json, sealed, write_json
 
 
 def test_threads_of_one_process_do_not_share_a_temporary_file(tmp_path):

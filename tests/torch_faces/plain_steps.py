@@ -6,8 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from partialfair.algorithms.stochastic.ghost_subproblem import Subproblem, pair_direction
-from partialfair.algorithms.stochastic.stochastic_ghost import level_weight
+from partialfair.algorithms.ghost_subproblem import Subproblem, level_weight, pair_direction
 
 State = dict[str, Any]
 

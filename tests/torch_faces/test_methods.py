@@ -25,12 +25,12 @@ from papers.plada.algorithms.network_plada import Network as PaperNetwork  # noq
 from papers.plada.algorithms.plada_solver import Parameters as PladaParameters  # noqa: E402
 from papers.plada.algorithms.plada_solver import Plada as PladaRun  # noqa: E402
 from papers.stochastic_benchmark.algorithms.ssl_alm import SmoothedSteps, SSLALMSettings  # noqa: E402
+from papers.stochastic_benchmark.algorithms.stochastic_ghost import GhostSettings, GhostSteps  # noqa: E402
+from papers.stochastic_benchmark.algorithms.stochastic_problem import StochasticProblem  # noqa: E402
 from papers.stochastic_benchmark.algorithms.stochastic_switching import (  # noqa: E402
     StochasticSwitchingSettings,
     SwitchingSteps,
 )
-from partialfair.algorithms.stochastic.stochastic_ghost import GhostSettings, GhostSteps  # noqa: E402
-from partialfair.algorithms.stochastic.stochastic_problem import StochasticProblem  # noqa: E402
 from partialfair.constraints import loss_parity, partial_demographic_parity, partial_statistical_parity  # noqa: E402
 from partialfair.constraints.stratum_means import sampled  # noqa: E402
 from partialfair.errors import ConfigError  # noqa: E402

@@ -156,7 +156,7 @@ def test_the_reference_point_has_the_mean_fairness_of_the_unconstrained_models(c
 
 
 def test_an_unconstrained_model_that_is_measured_on_other_ranks_is_no_start(config):
-    from partialfair.tables.intervals import Interval
+    from partialfair.data.intervals import Interval
     from reproduction.grid.config import Config
     from reproduction.verdicts.frontiers import start_of
 

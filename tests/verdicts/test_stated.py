@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from partialfair.data.dataset import Dataset
 from partialfair.errors import ConfigError
-from partialfair.tables.dataset import Dataset
 from reproduction.exhibits import answers, exhibit
 from reproduction.grid.config import load_config
 from reproduction.verdicts import scorecard, stated

@@ -16,7 +16,7 @@ from typing import Any
 import numba
 import yaml
 
-from partialfair.tables import compiled
+from partialfair.kernels import compiled
 
 ROOT = Path(__file__).parents[2]
 COPIED = (

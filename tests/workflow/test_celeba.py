@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 from papers.partial_fairness.datasets import drawn_faces
 from papers.partial_fairness.datasets.image_folder import ATTRIBUTES
 from partialfair.commands.cli import app
-from partialfair.tables.dataset import Dataset
-from partialfair.tables.files import read_json
+from partialfair.data.dataset import Dataset
+from partialfair.data.files import read_json
 from reproduction.grid.config import load_config
 from reproduction.grid.workflow import Grid
 from tests.workflow.project import ROOT

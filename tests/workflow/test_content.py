@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from partialfair.tables.files import read_json, sealed, write_json
+from partialfair.data.files import read_json, sealed, write_json
 from reproduction.grid import agreement, fingerprint
 from reproduction.grid.agreement import Agreement
 from reproduction.grid.config import Config, load_config

@@ -152,7 +152,7 @@ def test_summary_is_printed(built: Project):
 
 
 def test_a_comment_reruns_nothing(built: Project):
-    with temporarily(built.folder / "src/partialfair/models/rows.py") as path:
+    with temporarily(built.folder / "src/partialfair/kernels/row_sums.py") as path:
         path.write_text(path.read_text() + "\n# a remark\n")
         assert not built.planned("demo")
 
@@ -162,7 +162,7 @@ def test_a_comment_reruns_nothing(built: Project):
     [
         ("algorithms/linear/alm.py", {run for run in RUNS if run.startswith("alm")}),
         ("algorithms/linear/unconstrained.py", {run for run in RUNS if run.startswith("unconstrained")}),
-        ("algorithms/linear/kernels/pointwise.py", RUNS),
+        ("kernels/pointwise.py", RUNS),
         ("../../papers/cross_paper/datasets/bank.py", set()),
         ("constraints/partial_demographic_parity.py", set()),
     ],

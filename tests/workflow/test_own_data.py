@@ -13,8 +13,8 @@ import yaml
 from typer.testing import CliRunner
 
 from partialfair.commands.cli import app
+from partialfair.data.dataset import Split
 from partialfair.errors import PartialFairError
-from partialfair.tables.dataset import Split
 from tests.workflow.project import TINY, Project, make_project
 
 ENTRY = {

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from partialfair.algorithms.auc import pair_descent
-from partialfair.algorithms.auc.auc_common import AUCRows, AUCSettings, Quality
-from partialfair.algorithms.auc.kernels.pair_minimax import ROW, dual_step
+from papers.auc_fairness.algorithms import pair_descent
+from papers.auc_fairness.algorithms.auc_common import AUCRows, AUCSettings, Quality
+from papers.auc_fairness.algorithms.pair_networks import solve_iqrc, solve_penalty, surrogate_values
+from papers.auc_fairness.algorithms.sigmoid_network import SigmoidNetwork
 from partialfair.algorithms.auc.level_set import LevelSetBudget, csr, mirror_weight, solve
-from partialfair.algorithms.auc.pair_networks import solve_iqrc, solve_penalty, surrogate_values
 from partialfair.algorithms.auc.quadratic_auc import QuadraticAUC, SetMoments
-from partialfair.algorithms.auc.sigmoid_network import SigmoidNetwork
 from partialfair.algorithms.contract import Task
-from partialfair.tables.auc_sets import PRESETS, cells_of
+from partialfair.data.auc_sets import PRESETS, cells_of
+from partialfair.kernels.pair_minimax import ROW, dual_step
 from reproduction.datasets.splits import make_split
 from tests.acceptance.committed import means, runs
 from tests.algorithms.auc.auc_toy import CELLS, X, problem

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from partialfair.data.dataset import Dataset
 from partialfair.errors import DataError
-from partialfair.tables.dataset import Dataset
 from reproduction.datasets.spec import DatasetSpec, RawFile, SplitRule
 
 _URL = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/binary/"

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from partialfair.data.dataset import Dataset
 from partialfair.errors import ConfigError, DataError
-from partialfair.tables.dataset import Dataset
 from reproduction.datasets.one_hot import Categorical, drop_first
 from reproduction.datasets.spec import DatasetSpec, RawFile
 

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from papers.cross_paper.datasets import acs_income
+from partialfair.data.dataset import Dataset
 from partialfair.errors import DataError
-from partialfair.tables.dataset import Dataset
 from reproduction.datasets.spec import DatasetSpec, RawFile
 
 SPEC = DatasetSpec(

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from papers.cross_paper.datasets import adult_age
+from partialfair.data.dataset import Dataset
 from partialfair.errors import DataError
-from partialfair.tables.dataset import Dataset
 from reproduction.datasets.one_hot import Categorical, drop_first
 from reproduction.datasets.spec import DatasetSpec, SplitRule
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
+from partialfair.data.dataset import Dataset, Split
 from partialfair.errors import DataError
-from partialfair.tables.dataset import Dataset, Split
 from reproduction.datasets.spec import DatasetSpec, RawFile
 from reproduction.datasets.stratified_splits import stratified_split, subsample
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
+from partialfair.data.dataset import Dataset
 from partialfair.errors import DataError
-from partialfair.tables.dataset import Dataset
 from reproduction.datasets.one_hot import Categorical, drop_first
 from reproduction.datasets.spec import DatasetSpec, RawFile
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from partialfair.data.dataset import Dataset, Split
 from partialfair.errors import DataError
-from partialfair.tables.dataset import Dataset, Split
 from reproduction.datasets.spec import DatasetSpec, RawFile
 from reproduction.datasets.stratified_splits import stratified_split
 

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from partialfair.data.dataset import Dataset
 from partialfair.errors import DataError
-from partialfair.tables.dataset import Dataset
 from reproduction.datasets.spec import DatasetSpec, RawFile
 
 UPSTREAM = "https://raw.githubusercontent.com/propublica/compas-analysis/master/"

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from papers.cross_paper.datasets import compas
+from partialfair.data.dataset import Dataset
 from partialfair.errors import DataError
-from partialfair.tables.dataset import Dataset
 from reproduction.datasets.spec import DatasetSpec, RawFile
 
 RACES = ("African-American", "Asian", "Hispanic", "Native American", "Other")

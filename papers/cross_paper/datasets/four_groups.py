@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
+from partialfair.data.dataset import Dataset, Split
 from partialfair.errors import ConfigError
 from partialfair.seeding import generator
-from partialfair.tables.dataset import Dataset, Split
 from reproduction.datasets.spec import DatasetSpec
 from reproduction.datasets.stratified_splits import stratified_split
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from partialfair.data.dataset import Dataset
 from partialfair.errors import DataError
-from partialfair.tables.dataset import Dataset
 from reproduction.datasets.spec import DatasetSpec, RawFile, SplitRule
 
 NUMERIC = ("decile1b", "decile3", "lsat", "ugpa", "zfygpa", "zgpa", "fam_inc", "tier")

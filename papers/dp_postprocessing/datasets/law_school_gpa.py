@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from papers.cross_paper.datasets import law_school
+from partialfair.data.dataset import Dataset, Split
 from partialfair.errors import DataError
-from partialfair.tables.dataset import Dataset, Split
 from reproduction.datasets.spec import DatasetSpec
 from reproduction.datasets.stratified_splits import stratified_split, subsample
 

@@ -9,17 +9,18 @@ import pytest
 from scipy.optimize import linprog
 from threadpoolctl import threadpool_limits
 
+from papers.dp_postprocessing.algorithms import dp_postproc, plug_in_regression, plug_ins
+from papers.dp_postprocessing.algorithms import reduction_solver as regression_reduction
+from papers.dp_postprocessing.algorithms.per_step import EveryStep
+from papers.dp_postprocessing.algorithms.reduction_solver import Sample
+from papers.dp_postprocessing.algorithms.stochastic_approximation import DualSteps, Schedule, minimise
 from partialfair.algorithms.contract import Task
-from partialfair.algorithms.regression import dp_postproc, plug_in_regression, plug_ins, proximal_newton
-from partialfair.algorithms.regression import reduction_solver as regression_reduction
+from partialfair.algorithms.regression import proximal_newton
 from partialfair.algorithms.regression.fair_dual import Dual, atoms, split, spread
-from partialfair.algorithms.regression.per_step import EveryStep
-from partialfair.algorithms.regression.reduction_solver import Sample
-from partialfair.algorithms.regression.stochastic_approximation import DualSteps, Schedule, minimise
+from partialfair.data.dataset import Dataset
 from partialfair.metrics import get
 from partialfair.models.grid_predictor import group_weights
 from partialfair.models.level_mixture import shares_of_levels
-from partialfair.tables.dataset import Dataset
 from reproduction.datasets.stratified_splits import stratified_split
 from tests.acceptance.committed import means, metrics, runs
 

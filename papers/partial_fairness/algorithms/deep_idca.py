@@ -17,8 +17,8 @@ from papers.partial_fairness.algorithms.networks import (
 )
 from partialfair.algorithms.contract import Algorithm, Fit, Look, Record, Task, Trace
 from partialfair.algorithms.tuning import ACCURATE_WITHIN, select
+from partialfair.data.dataset import Dataset
 from partialfair.seeding import generator
-from partialfair.tables.dataset import Dataset
 
 HALVINGS = 6
 """How often the step is halved before a run ends with what it has."""

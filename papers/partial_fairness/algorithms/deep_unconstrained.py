@@ -6,7 +6,7 @@ import numpy as np
 
 from papers.partial_fairness.algorithms.networks import NetworkSettings, Training, untrainable
 from partialfair.algorithms.contract import Algorithm, Fit, Look, Record, Task, Trace
-from partialfair.tables.dataset import Dataset
+from partialfair.data.dataset import Dataset
 
 
 class DeepUnconstrained(Algorithm[NetworkSettings]):

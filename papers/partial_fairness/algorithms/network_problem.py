@@ -10,9 +10,9 @@ from scipy.special import expit
 
 from partialfair.algorithms.contract import Certificate, Witness
 from partialfair.constraints.program import HingeProgram
+from partialfair.data.dataset import Matrix
 from partialfair.models.network import BATCH
 from partialfair.models.network_function import NetworkFunction, to_numpy
-from partialfair.tables.dataset import Matrix
 
 Vector = NDArray[np.float64]
 SMALL = 0.01

@@ -9,11 +9,11 @@ from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt
 
 from partialfair import plugins
 from partialfair.algorithms.contract import Settings, Task, unsuitable
+from partialfair.data.dataset import Dataset
 from partialfair.errors import ConfigError
 from partialfair.models import torch_backend
 from partialfair.models.network import NetworkScore
 from partialfair.seeding import derive_seed, generator
-from partialfair.tables.dataset import Dataset
 
 Arrays = dict[str, NDArray[Any]]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from papers.cross_paper.datasets import bank
-from partialfair.tables.dataset import Dataset
+from partialfair.data.dataset import Dataset
 from reproduction.datasets.spec import DatasetSpec
 
 SPEC: DatasetSpec = dataclasses.replace(

@@ -13,8 +13,8 @@ the file and read one batch at a time.
 from pathlib import Path
 
 from papers.partial_fairness.datasets.image_folder import read_folder
+from partialfair.data.dataset import Dataset
 from partialfair.errors import DataError
-from partialfair.tables.dataset import Dataset
 from reproduction.datasets.spec import DatasetSpec
 
 MAPPED = True  # jobs map the table from its file

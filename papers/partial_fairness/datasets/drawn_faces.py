@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from papers.partial_fairness.datasets.image_folder import ATTRIBUTES, IMAGES, PARTITION, read_folder
+from partialfair.data.dataset import Dataset
 from partialfair.errors import ConfigError
 from partialfair.seeding import generator
-from partialfair.tables.dataset import Dataset
 from reproduction.datasets.spec import DatasetSpec
 
 SHARE_LONG = 0.58

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from partialfair.data.dataset import Dataset
+from partialfair.data.images import ImageRows
 from partialfair.errors import ConfigError, DataError
 from partialfair.plugins import did_you_mean
-from partialfair.tables.dataset import Dataset
-from partialfair.tables.images import ImageRows
 
 IMAGES = "img_align_celeba"
 ATTRIBUTES = "list_attr_celeba.txt"

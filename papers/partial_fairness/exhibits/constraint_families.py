@@ -4,10 +4,10 @@ import math
 from typing import Any
 
 from partialfair import plugins
+from partialfair.data.intervals import format_interval
 from partialfair.metrics.uncertainty import t_interval
 from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
-from partialfair.tables.intervals import format_interval
 from reproduction.exhibits import style
 from reproduction.exhibits.exhibit import Context, ExhibitKind, Line, Options
 from reproduction.verdicts.results import Setting

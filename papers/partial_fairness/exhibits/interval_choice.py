@@ -13,12 +13,12 @@ import numpy as np
 import pandas as pd
 from pydantic import Field
 
+from partialfair.data.intervals import Pairs
 from partialfair.errors import PartialFairError
 from partialfair.metrics import get
 from partialfair.metrics.choose_interval import Suggestion, suggest_interval
 from partialfair.pages import cells, palette
 from partialfair.pages.cells import Cell, Table
-from partialfair.tables.intervals import Pairs
 from reproduction.exhibits import canvas, style
 from reproduction.exhibits.exhibit import Context, ExhibitKind, Line, Options
 from reproduction.grid import paths

@@ -11,9 +11,9 @@ from papers.partial_fairness.algorithms.deep_unconstrained import ALGORITHM as U
 from papers.partial_fairness.datasets import drawn_faces
 from partialfair.algorithms.contract import Task
 from partialfair.algorithms.measure import measure
+from partialfair.data.checkpoint import Checkpoint
 from partialfair.errors import ConfigError
 from partialfair.models import torch_backend
-from partialfair.tables.checkpoint import Checkpoint
 from reproduction.datasets import simulated
 from reproduction.datasets.splits import make_split
 from reproduction.jobs.train import attempt

@@ -31,12 +31,12 @@ from partialfair.algorithms.contract import (
     unsuitable,
 )  # fmt: skip
 from partialfair.constraints.common import slack_per_group
+from partialfair.data.dataset import Dataset, Matrix
+from partialfair.data.intervals import for_groups, measure
 from partialfair.errors import ConfigError, NotEstimableError
 from partialfair.models.features import Standardiser, features, group_indicators
 from partialfair.models.linear import LinearScore
 from partialfair.models.traced import TracedScore
-from partialfair.tables.dataset import Dataset, Matrix
-from partialfair.tables.intervals import for_groups, measure
 
 Columns = Literal["none", "intercept", "groups", "last_group"]
 STRATA = {

@@ -13,13 +13,13 @@ from papers.plada.algorithms.group_losses import Array, GroupLosses, Loss, Readi
 from papers.plada.algorithms.network_plada import Network
 from partialfair import plugins
 from partialfair.algorithms.contract import Algorithm, Fit, Record, Settings, Task, Trace, Witness, diverged, unsuitable
+from partialfair.data.dataset import Dataset
 from partialfair.errors import ConfigError, NotEstimableError
 from partialfair.models.features import dense_features
 from partialfair.models.mlp_score import MLPScore
 from partialfair.models.stacked import StackedMLP
 from partialfair.models.traced import TracedScore
 from partialfair.seeding import generator
-from partialfair.tables.dataset import Dataset
 
 CONSTRAINT = "intersectional_loss"
 MEMBERSHIP = "in_group:"

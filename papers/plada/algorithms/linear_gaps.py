@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from papers.plada.algorithms.gap_problem import Array, GapState, ball
-from partialfair.tables.intervals import Pairs
+from partialfair.data.intervals import Pairs
 
 STEEPEST_BEND = 1 / (6 * np.sqrt(3))  # largest |sigma''| of the logistic function
 DENSE = 0.3  # matrices with a larger share of non-zeros are multiplied as dense ones

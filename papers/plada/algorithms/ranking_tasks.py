@@ -11,12 +11,12 @@ from pydantic import Field, PositiveInt
 
 from papers.plada.algorithms.query_pairs import Query, Ranker, ndcg
 from partialfair.algorithms.contract import Algorithm, Fit, Record, Settings, Task, Trace, Witness, diverged, unsuitable
+from partialfair.data.dataset import Dataset
 from partialfair.errors import NotEstimableError
 from partialfair.models.query_ranker import QueryRanker, inputs_of
 from partialfair.models.stacked import StackedMLP
 from partialfair.models.traced import TracedScore
 from partialfair.seeding import generator
-from partialfair.tables.dataset import Dataset
 
 CONSTRAINT = "auc_gap_inter_group"
 CURVES = ("error", "violation", "percentile90", "largest", "ndcg", "train_error", "train_violation")

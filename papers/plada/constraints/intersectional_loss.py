@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from partialfair.constraints.common import slack_per_group
 from partialfair.constraints.parts import Parts, Vector
 from partialfair.constraints.surrogates import Surrogate
+from partialfair.data.intervals import Interval, for_groups
 from partialfair.errors import NotEstimableError
-from partialfair.tables.intervals import Interval, for_groups
 
 TITLE = "intersectional loss"
 VIOLATION = {"absolute": "group_error_excess", "relative": "group_error_excess"}

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from papers.cross_paper.datasets import communities_crime
+from partialfair.data.dataset import Dataset, Split
 from partialfair.errors import ConfigError
 from partialfair.plugins import did_you_mean
-from partialfair.tables.dataset import Dataset, Split
 from reproduction.datasets.spec import DatasetSpec
 
 MEMBERSHIP = "in_group:"

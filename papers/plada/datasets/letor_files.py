@@ -16,9 +16,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from partialfair.data.dataset import Dataset, Split
 from partialfair.errors import DataError
 from partialfair.seeding import generator
-from partialfair.tables.dataset import Dataset, Split
 from reproduction.datasets.spec import DatasetSpec
 
 FEATURES, INPUTS = 136, 125

@@ -12,8 +12,8 @@ from typing import TextIO
 import numpy as np
 
 from papers.plada.datasets import letor_files
+from partialfair.data.dataset import Dataset, Split
 from partialfair.seeding import generator
-from partialfair.tables.dataset import Dataset, Split
 from reproduction.datasets.spec import DatasetSpec
 
 SPEC: DatasetSpec = dataclasses.replace(

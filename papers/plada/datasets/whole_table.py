@@ -15,9 +15,9 @@ import numpy as np
 from scipy import sparse
 
 from papers.cross_paper.datasets import a9a, bank, compas_two_years
+from partialfair.data.dataset import Dataset, Split
 from partialfair.errors import ConfigError, DataError
 from partialfair.plugins import did_you_mean
-from partialfair.tables.dataset import Dataset, Split
 from reproduction.datasets.spec import DatasetSpec
 
 COPIES = 3

@@ -7,7 +7,7 @@ from papers.plada.algorithms.gap_tasks import preferred
 from papers.plada.tests.test_gap_baselines import curve
 from partialfair import plugins
 from partialfair.algorithms.contract import Task
-from partialfair.tables.dataset import Dataset
+from partialfair.data.dataset import Dataset
 
 
 def test_room_below_the_tolerance_is_no_merit():

@@ -8,13 +8,13 @@ import numpy as np
 from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt
 
 from papers.stochastic_benchmark.algorithms.fairret_penalties import PENALTIES, Library, Penalty
+from papers.stochastic_benchmark.algorithms.row_streams import Balanced
+from papers.stochastic_benchmark.algorithms.stochastic_problem import Sampled, StochasticProblem
+from papers.stochastic_benchmark.algorithms.stochastic_run import State
+from papers.stochastic_benchmark.algorithms.stochastic_tasks import Stochastic, StochasticSettings
 from partialfair.algorithms.contract import Fit, Look, Task
-from partialfair.algorithms.stochastic.row_streams import Balanced
-from partialfair.algorithms.stochastic.stochastic_problem import Sampled, StochasticProblem
-from partialfair.algorithms.stochastic.stochastic_run import State
-from partialfair.algorithms.stochastic.stochastic_tasks import Stochastic, StochasticSettings
+from partialfair.data.dataset import Dataset
 from partialfair.models.stacked import Array
-from partialfair.tables.dataset import Dataset
 
 
 class FairretSettings(StochasticSettings):

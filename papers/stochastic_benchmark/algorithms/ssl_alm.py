@@ -11,13 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 from pydantic import NonNegativeFloat, PositiveFloat, PositiveInt
 
+from papers.stochastic_benchmark.algorithms.row_streams import Streams, with_two_draws
+from papers.stochastic_benchmark.algorithms.stochastic_problem import Sampled, StochasticProblem
+from papers.stochastic_benchmark.algorithms.stochastic_run import State
+from papers.stochastic_benchmark.algorithms.stochastic_tasks import Stochastic, StochasticSettings
 from partialfair.algorithms.contract import Look
-from partialfair.algorithms.stochastic.row_streams import Streams, with_two_draws
-from partialfair.algorithms.stochastic.stochastic_problem import Sampled, StochasticProblem
-from partialfair.algorithms.stochastic.stochastic_run import State
-from partialfair.algorithms.stochastic.stochastic_tasks import Stochastic, StochasticSettings
+from partialfair.data.dataset import Dataset
 from partialfair.models.stacked import Array
-from partialfair.tables.dataset import Dataset
 
 
 class SSLALMSettings(StochasticSettings):

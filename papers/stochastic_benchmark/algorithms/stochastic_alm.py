@@ -3,9 +3,9 @@
 from pydantic import Field
 
 from papers.stochastic_benchmark.algorithms.ssl_alm import SmoothedSteps, SSLALMSettings
+from papers.stochastic_benchmark.algorithms.stochastic_tasks import Stochastic
 from partialfair.algorithms.contract import Look
-from partialfair.algorithms.stochastic.stochastic_tasks import Stochastic
-from partialfair.tables.dataset import Dataset
+from partialfair.data.dataset import Dataset
 
 
 class StochasticALMSettings(SSLALMSettings):

@@ -11,8 +11,8 @@ import numpy as np
 
 from papers.cross_paper.datasets import acs_income, acs_income_ok
 from papers.stochastic_benchmark.datasets import acs_state
+from partialfair.data.dataset import Dataset, Split
 from partialfair.errors import DataError
-from partialfair.tables.dataset import Dataset, Split
 from reproduction.datasets.spec import DatasetSpec
 
 FEATURES = ("AGEP", "COW", "SCHL", "MAR", "OCCP", "POBP", "RELP", "WKHP", "SEX")

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from papers.cross_paper.datasets import acs_income
+from partialfair.data.dataset import Dataset, Split
 from partialfair.errors import ConfigError, DataError
 from partialfair.plugins import did_you_mean
-from partialfair.tables.dataset import Dataset, Split
 from reproduction.datasets.spec import DatasetSpec
 
 if TYPE_CHECKING:

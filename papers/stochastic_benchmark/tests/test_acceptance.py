@@ -8,13 +8,13 @@ import pandas as pd
 import pytest
 from scipy.optimize import minimize
 
+from papers.stochastic_benchmark.algorithms import stochastic_tasks as stochastic
 from papers.stochastic_benchmark.algorithms.ssl_alm import SmoothedSteps, SSLALMSettings
+from papers.stochastic_benchmark.algorithms.stochastic_ghost import GhostSettings, GhostSteps
+from papers.stochastic_benchmark.algorithms.stochastic_problem import StochasticPoint, StochasticProblem
+from papers.stochastic_benchmark.algorithms.stochastic_run import Plan, run
 from papers.stochastic_benchmark.datasets import acs_income_ok_race
 from partialfair.algorithms.contract import Task
-from partialfair.algorithms.stochastic import stochastic_tasks as stochastic
-from partialfair.algorithms.stochastic.stochastic_ghost import GhostSettings, GhostSteps
-from partialfair.algorithms.stochastic.stochastic_problem import StochasticPoint, StochasticProblem
-from partialfair.algorithms.stochastic.stochastic_run import Plan, run
 from partialfair.constraints import loss_parity
 from partialfair.constraints.stratum_means import sampled
 from partialfair.metrics import get

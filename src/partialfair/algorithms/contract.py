@@ -18,12 +18,12 @@ from pydantic import BaseModel, ConfigDict
 
 from partialfair import plugins
 from partialfair.constraints.family import built
+from partialfair.data.checkpoint import Checkpoint
+from partialfair.data.dataset import Dataset
 from partialfair.errors import PluginError
 from partialfair.models.features import Standardiser
 from partialfair.models.linear import LinearScore, no_score
 from partialfair.models.stored import ScoreModel
-from partialfair.tables.checkpoint import Checkpoint
-from partialfair.tables.dataset import Dataset
 
 if TYPE_CHECKING:
     from partialfair.constraints.program import HingeProgram

@@ -31,8 +31,8 @@ import numpy as np
 
 from partialfair import plugins
 from partialfair.algorithms.contract import Algorithm, Certificate, Fit, Task, Vector, Witness
+from partialfair.data.intervals import Interval
 from partialfair.errors import PluginError
-from partialfair.tables.intervals import Interval
 
 OK, FAILED, INFEASIBLE = "ok", "failed", "infeasible"
 MISSED, NOT_STATIONARY = "tolerance missed", "not stationary"

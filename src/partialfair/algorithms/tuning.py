@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from partialfair.data.dataset import Dataset
 from partialfair.errors import NotEstimableError
-from partialfair.tables.dataset import Dataset
 
 
 @dataclass(frozen=True)

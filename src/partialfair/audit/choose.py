@@ -12,11 +12,11 @@ from partialfair.audit.reading import in_columns, named_columns, printable
 from partialfair.audit.result import suggested
 from partialfair.audit.run import MIN_GROUP_SIZE
 from partialfair.audit.sample import build_sample, counts_above
+from partialfair.data.columns import TableFile
+from partialfair.data.files import atomic_path
+from partialfair.data.intake import MISSING_WORDS
 from partialfair.errors import ConfigError, DataError
 from partialfair.metrics.choose_interval import LENGTHS, STEP, Suggestion, suggest_from_counts
-from partialfair.tables.columns import TableFile
-from partialfair.tables.files import atomic_path
-from partialfair.tables.intake import MISSING_WORDS
 
 EQUAL = 1e-9
 """Violations this near to each other are the same."""
@@ -40,7 +40,7 @@ def suggest_for_file(
     """Suggest an interval of ranks for the scores of a file, which should be those of an unconstrained model.
 
     Args:
-        path: see :class:`partialfair.tables.columns.TableFile`.
+        path: see :class:`partialfair.data.columns.TableFile`.
         score: column of the scores; group: columns of the groups, which are intersected; one text may hold several,
             joined by commas.
         weight: column of weights: a row counts as so many.

@@ -11,8 +11,8 @@ from partialfair.audit import audit_file
 from partialfair.audit.rates import RATIO
 from partialfair.audit.reading import printable
 from partialfair.audit.words import NOT_STATED, user
+from partialfair.data.files import atomic_path
 from partialfair.errors import ConfigError
-from partialfair.tables.files import atomic_path
 
 EXCEEDED = 1
 

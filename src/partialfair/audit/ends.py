@@ -4,9 +4,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partialfair.audit import limits
+from partialfair.data.intervals import FULL, GroupPairs, measure
 from partialfair.metrics.ranks import compared_ranks
 from partialfair.metrics.resampling import Replicates
-from partialfair.tables.intervals import FULL, GroupPairs, measure
 
 Floats = NDArray[np.float64]
 THRESHOLDS = 1000

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from partialfair.tables.intervals import FULL, GroupPairs, Pairs, measure, part_above
+from partialfair.data.intervals import FULL, GroupPairs, Pairs, measure, part_above
 
 Floats = NDArray[np.float64]
 ANGLES = 9  # of an ellipse; those between them change a limit by less than 0.5% of its distance

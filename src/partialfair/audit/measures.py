@@ -17,11 +17,11 @@ from partialfair.audit import limits
 from partialfair.audit.ends import LEAST_KEPT, thinned, violation_ends
 from partialfair.audit.sample import Sample
 from partialfair.audit.tally import whole
+from partialfair.data.intervals import FULL, GroupPairs, decides_nothing, part_above, require_rows
 from partialfair.errors import NotEstimableError
 from partialfair.metrics import get
 from partialfair.metrics.ranks import compared_ranks
 from partialfair.metrics.resampling import Replicates
-from partialfair.tables.intervals import FULL, GroupPairs, decides_nothing, part_above, require_rows
 
 PARTIAL = ("sp", "rank_gap", "dp", "dp_gap", "gauc", "eop", "eod")
 WHOLE = ("sp_full", "dp_full", "gauc_full", "eop_full", "eod_full")
@@ -218,7 +218,7 @@ def _no_threshold(threshold: float) -> str | None:
 def _no_decision(name: str, two: Replicates, threshold: float) -> str | None:
     """Why a metric of decisions says nothing of a pair of groups; ``None`` if it does.
 
-    On an interval see :func:`partialfair.tables.intervals.decides_nothing`; on the whole range every row gets the same
+    On an interval see :func:`partialfair.data.intervals.decides_nothing`; on the whole range every row gets the same
     decision.
     """
     if why := _no_threshold(threshold):

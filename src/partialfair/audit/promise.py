@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from partialfair.audit.sample import IN_MEMORY, build_sample
+from partialfair.data.intervals import for_groups
 from partialfair.errors import ConfigError, DataError
 from partialfair.metrics.held_out_bound import decision_bound, rank_bound
 from partialfair.metrics.ranks import count_above
 from partialfair.metrics.registry import get
 from partialfair.plugins import did_you_mean
-from partialfair.tables.intervals import for_groups
 
 LABELS: dict[str, tuple[int | None, ...]] = {"dp": (None,), "dp_gap": (None,), "eop": (1,), "eod": (1, -1)}
 """Labels within which metrics of decisions compare groups."""

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from partialfair.audit.limits import lowest_ratio, mean_gap_limits, share_limits
 from partialfair.audit.measures import Measurement
 from partialfair.audit.sample import Sample
-from partialfair.tables.intervals import GroupPairs, Pairs, bounds
-from partialfair.tables.weights import effective_rows
+from partialfair.data.intervals import GroupPairs, Pairs, bounds
+from partialfair.data.weights import effective_rows
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from typing import Any
 
 from partialfair.audit.result import AuditResult
 from partialfair.audit.run import audit_scores
+from partialfair.data.columns import TableFile
+from partialfair.data.intake import MISSING_WORDS
 from partialfair.errors import DataError
-from partialfair.tables.columns import TableFile
-from partialfair.tables.intake import MISSING_WORDS
 
 
 def audit_file(
@@ -26,7 +26,7 @@ def audit_file(
     """Audit a score file.
 
     Args:
-        path: see :class:`partialfair.tables.columns.TableFile`.
+        path: see :class:`partialfair.data.columns.TableFile`.
         score: name of the score column.
         group: names of the group columns; a text that is none may hold several, joined by commas.
         label: name of the label column.

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from partialfair.audit import words
 from partialfair.audit.measures import PARTIAL, QUALITY, WHOLE, Measured, Measurement
 from partialfair.audit.rates import RATES, RATIO, GroupLine
+from partialfair.data.files import atomic_path
+from partialfair.data.intervals import GroupPairs
 from partialfair.errors import ConfigError, PluginError
 from partialfair.metrics.choose_interval import Suggestion
 from partialfair.plugins import did_you_mean
-from partialfair.tables.files import atomic_path
-from partialfair.tables.intervals import GroupPairs
 
 if TYPE_CHECKING:
     import pandas as pd

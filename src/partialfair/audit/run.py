@@ -15,12 +15,12 @@ from partialfair.audit.rates import RATIO, GroupLine, group_lines, ratio
 from partialfair.audit.result import AuditResult, Curve, Gate
 from partialfair.audit.sample import IN_MEMORY, Sample, build_sample, counts_above
 from partialfair.audit.words import counted
+from partialfair.data.intervals import FULL, GroupPairs, for_groups, format_interval
 from partialfair.errors import ConfigError, DataError, NotEstimableError, PluginError
 from partialfair.metrics.choose_interval import Suggestion, suggest_from_counts
 from partialfair.metrics.ranks import Counts
 from partialfair.metrics.uncertainty import check_level
 from partialfair.plugins import did_you_mean
-from partialfair.tables.intervals import FULL, GroupPairs, for_groups, format_interval
 
 MIN_GROUP_SIZE = 30
 CURVE_COLUMNS = 2000
@@ -85,7 +85,7 @@ def audit_scores(
         missing: what to do about rows without a score, a group or a label: "refuse" them, "drop" them, or make a
             "group", called "missing", of those without a group. Rows that are left out are counted in the record.
         words: texts in lower case that stand for a missing value, by what a column is for ("group", "label", "number");
-            by default those of :data:`partialfair.tables.intake.NULL_TEXTS`.
+            by default those of :data:`partialfair.data.intake.NULL_TEXTS`.
 
     Raises:
         DataError: rows that cannot be audited; ConfigError or PluginError: settings that cannot be used.

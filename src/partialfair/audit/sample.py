@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partialfair.audit.tally import Tally, tally_of
+from partialfair.data import intake
+from partialfair.data.weights import check_weights, effective_rows, whole_weights
 from partialfair.errors import ConfigError, DataError
 from partialfair.metrics import ranks
 from partialfair.metrics.choose_interval import default_threshold
 from partialfair.plugins import did_you_mean
-from partialfair.tables import intake
-from partialfair.tables.weights import check_weights, effective_rows, whole_weights
 
 IN_MEMORY = dict.fromkeys(intake.MISSING_WORDS, intake.NULL_TEXTS)
 """What texts stand for a missing value in columns that are no file's, by what a column is for."""

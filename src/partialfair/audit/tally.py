@@ -11,9 +11,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from partialfair.data.intervals import FULL, GroupPairs
 from partialfair.metrics.ranks import blocks
 from partialfair.metrics.resampling import Replicates
-from partialfair.tables.intervals import FULL, GroupPairs
 
 Counts = NDArray[np.int64]
 

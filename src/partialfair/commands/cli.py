@@ -14,7 +14,7 @@ from partialfair.commands import audits
 from partialfair.commands.options import Verbs
 from partialfair.errors import PartialFairError
 from partialfair.extensions import added
-from partialfair.tables import processor
+from partialfair.kernels import processor
 
 EXAMPLES = """\b
 Examples:

@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 
 from partialfair.audit.command import _pair
 from partialfair.audit.reading import in_columns, named_columns, printable
+from partialfair.data import intake
+from partialfair.data.columns import TableFile
+from partialfair.data.files import atomic_path
 from partialfair.errors import DataError, PartialFairError
 from partialfair.estimators.promise import check_confidence
 from partialfair.estimators.settings import check_interval, one_of, tolerance
 from partialfair.plugins import did_you_mean
-from partialfair.tables import intake
-from partialfair.tables.columns import TableFile
-from partialfair.tables.files import atomic_path
 
 MISSED = 1
 """Exit status where the file was written and kappa is missed, or not promised; as of a gate that failed."""
@@ -293,7 +293,7 @@ class _Inputs:
 
     def matrix(self, columns: dict[str, Any]) -> NDArray[np.float64]:
         """Inputs (n, d): the numbers, then a column of 0 and 1 for every level; NaN where a number is missing."""
-        from partialfair.tables.groups import text_of
+        from partialfair.data.groups import text_of
 
         parts = [
             intake.numbers(columns[name], f"column {name!r}", intake.MISSING_WORDS["number"])[0][:, None]

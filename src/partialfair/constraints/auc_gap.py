@@ -17,12 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partialfair.constraints.common import slack_per_group
-from partialfair.constraints.kernels.pair_sums import pair_hinge, sorted_pair_sum
 from partialfair.constraints.parts import STEEP, Constraints, Parts, Vector
 from partialfair.constraints.surrogates import ClippedLinear, Surrogate
+from partialfair.data.auc_sets import FourSets, cell_counts, cells_of
+from partialfair.data.intervals import Interval, for_groups
 from partialfair.errors import ConfigError
-from partialfair.tables.auc_sets import FourSets, cell_counts, cells_of
-from partialfair.tables.intervals import Interval, for_groups
+from partialfair.kernels.pair_sums import pair_hinge, sorted_pair_sum
 
 SIGN_ONLY = ("group", "inter_group", "intra_group")
 """Metrics whose sign alone changes when two groups swap roles."""

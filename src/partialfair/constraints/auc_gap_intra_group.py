@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partialfair.constraints.auc_gap import AUCGap, build_gap
-from partialfair.tables.auc_sets import PRESETS
-from partialfair.tables.intervals import Interval
+from partialfair.data.auc_sets import PRESETS
+from partialfair.data.intervals import Interval
 
 TITLE = PRESETS["intra_group"].title
 VIOLATION = {"absolute": "auc_gap_intra_group", "relative": "auc_gap_intra_group"}

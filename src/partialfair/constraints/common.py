@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partialfair.constraints.program import HingeProgram, Side, Term
+from partialfair.data.intervals import GroupPairs, Interval, Pairs, for_groups, measure
 from partialfair.errors import ConfigError
-from partialfair.tables.intervals import GroupPairs, Interval, Pairs, for_groups, measure
 
 KAPPA_SCALES = ("relative", "absolute")
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partialfair.constraints.loss_gaps import LossGaps, build_gaps
-from partialfair.tables.intervals import Interval
+from partialfair.data.intervals import Interval
 
 TITLE = "equal opportunity of losses"
 VIOLATION = {"absolute": "loss_gap_positive", "relative": "loss_gap_positive"}  # the metric that an exhibit reports

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partialfair.constraints.loss_gaps import LossGaps, build_gaps
-from partialfair.tables.intervals import Interval
+from partialfair.data.intervals import Interval
 
 TITLE = "loss parity"
 VIOLATION = {"absolute": "loss_gap", "relative": "loss_gap"}  # the metric that an exhibit reports

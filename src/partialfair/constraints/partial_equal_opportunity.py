@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from partialfair.constraints.common import rate_program
 from partialfair.constraints.program import HingeProgram
-from partialfair.tables.intervals import Interval
+from partialfair.data.intervals import Interval
 
 TITLE = "partial equality of opportunity"
 SHORT = "pEOP"  # in labels of axes and in names of numbers

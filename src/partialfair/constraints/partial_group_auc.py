@@ -25,11 +25,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partialfair.constraints.common import slack_per_group
-from partialfair.constraints.kernels.pair_sums import pair_hinge, sorted_pair_sum, top_weights
 from partialfair.constraints.parts import STEEP, Constraints, Parts, Vector
 from partialfair.constraints.surrogates import ClippedLinear, Surrogate
+from partialfair.data.intervals import GroupPairs, Interval, bounds, for_groups, measure, require_rows
 from partialfair.errors import ConfigError, NotEstimableError
-from partialfair.tables.intervals import GroupPairs, Interval, bounds, for_groups, measure, require_rows
+from partialfair.kernels.pair_sums import pair_hinge, sorted_pair_sum, top_weights
 
 TITLE = "partial group AUC"
 SHORT = "pGAUC"  # in labels of axes and in names of numbers

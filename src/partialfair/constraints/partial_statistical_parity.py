@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from partialfair.constraints.common import rank_grid, slack_per_group
 from partialfair.constraints.program import HingeProgram, Side, Term
-from partialfair.tables.intervals import Interval, for_groups
+from partialfair.data.intervals import Interval, for_groups
 
 TITLE = "partial statistical parity"
 SHORT = "pSP"  # in labels of axes and in names of numbers

@@ -16,7 +16,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from partialfair.constraints.kernels.sides import side_pull_back, side_values
+from partialfair.kernels.program_sides import side_pull_back, side_values
 
 NONE = -1  # "no hinge": the alternative is its constant alone
 

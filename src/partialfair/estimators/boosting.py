@@ -21,6 +21,8 @@ from partialfair.algorithms.linear.rank_map import fit_rank_map
 from partialfair.algorithms.measure import OK
 from partialfair.constraints.family import built
 from partialfair.constraints.program import HingeProgram
+from partialfair.data.frames import to_pandas
+from partialfair.data.intervals import FULL, Interval
 from partialfair.errors import ConfigError
 from partialfair.estimators.binary import BinaryClassifier
 from partialfair.estimators.decided import ALIKE, IDLE, idle, tied_share
@@ -55,8 +57,6 @@ from partialfair.estimators.settings import boolean, check_constraint, check_opt
 from partialfair.estimators.training import PSP, status_of, why_missed
 from partialfair.metrics import evaluate_all
 from partialfair.metrics.choose_interval import suggest_interval
-from partialfair.tables.frames import to_pandas
-from partialfair.tables.intervals import FULL, Interval
 
 Vector = NDArray[np.float64]
 Codes = NDArray[np.int64]

@@ -17,6 +17,9 @@ from partialfair.algorithms.contract import Task
 from partialfair.algorithms.linear.alm import ALGORITHM
 from partialfair.algorithms.linear.problem import Point
 from partialfair.algorithms.measure import FAILED, OK, Measured, measure
+from partialfair.data.dataset import Dataset
+from partialfair.data.frames import to_pandas
+from partialfair.data.intervals import FULL
 from partialfair.estimators.binary import BinaryClassifier
 from partialfair.estimators.decided import idle
 from partialfair.estimators.inputs import (
@@ -51,9 +54,6 @@ from partialfair.estimators.settings import (
 from partialfair.estimators.training import AUTO, PSP, SOLVERS, Trained, Training, solver_for, status_of
 from partialfair.metrics.choose_interval import suggest_interval
 from partialfair.models.linear import LinearScore
-from partialfair.tables.dataset import Dataset
-from partialfair.tables.frames import to_pandas
-from partialfair.tables.intervals import FULL
 
 ONE_GROUP = "all"
 

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from partialfair.data import intake
+from partialfair.data.groups import text_of
 from partialfair.estimators.inputs import InputError, value_errors
 from partialfair.estimators.parquet_columns import (
     BATCH,
@@ -30,8 +32,6 @@ from partialfair.estimators.parquet_columns import (
 from partialfair.models.design import GroupedDesign
 from partialfair.models.features import Standardiser
 from partialfair.plugins import did_you_mean
-from partialfair.tables import intake
-from partialfair.tables.groups import text_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

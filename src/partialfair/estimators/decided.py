@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from partialfair.data.intervals import FULL, decides_nothing, for_groups, measure
 from partialfair.estimators.promise import PSP, STRATA
-from partialfair.tables.intervals import FULL, decides_nothing, for_groups, measure
 
 IDLE = "nothing constrained"
 """How the status of such a model begins."""
@@ -24,7 +24,7 @@ def idle(
 
     That is so of decisions if none lies inside the interval, and of ranks if nearly all rows there share one score.
 
-    See :func:`partialfair.tables.intervals.decides_nothing`. An audit calls the metric not estimable then.
+    See :func:`partialfair.data.intervals.decides_nothing`. An audit calls the metric not estimable then.
 
     Args:
         constraint: name of the family.

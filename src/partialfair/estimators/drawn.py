@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from partialfair.algorithms.linear.calibrated import in_order_of_rows
 from partialfair.algorithms.linear.equal_rates.fits import ParityFits
 from partialfair.algorithms.linear.equal_rates.mixture import Mixture
+from partialfair.data.dataset import Dataset
 from partialfair.models.linear_mixture import choice_of
 from partialfair.models.row_lots import row_lots
-from partialfair.tables.dataset import Dataset
 
 Vector = NDArray[np.float64]
 NARROWINGS, LEAST = 8, 0.5

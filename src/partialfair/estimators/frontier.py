@@ -17,6 +17,7 @@ from partialfair.algorithms.contract import Fit, Task
 from partialfair.algorithms.linear.certificate import LinearPoint
 from partialfair.algorithms.linear.problem import Point
 from partialfair.algorithms.measure import Measured
+from partialfair.data.frames import to_pandas
 from partialfair.estimators.classifier import PartialFairClassifier
 from partialfair.estimators.inputs import (
     InputError,
@@ -31,7 +32,6 @@ from partialfair.estimators.labels import binary_labels
 from partialfair.estimators.settings import number, tolerance
 from partialfair.estimators.training import Training
 from partialfair.metrics import evaluate_all
-from partialfair.tables.frames import to_pandas
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -15,10 +15,10 @@ from partialfair.algorithms.linear.group_thresholds import GroupCurve, best_thre
 from partialfair.algorithms.linear.newton import Scaling
 from partialfair.algorithms.linear.weighted import WeightedProblem, minimise_weighted
 from partialfair.constraints.common import slack_per_group
+from partialfair.data.dataset import Dataset
+from partialfair.data.intervals import for_groups, measure
 from partialfair.models.features import group_indicators
 from partialfair.models.linear import LinearScore
-from partialfair.tables.dataset import Dataset
-from partialfair.tables.intervals import for_groups, measure
 
 if TYPE_CHECKING:
     from partialfair.estimators.training import Training

@@ -13,11 +13,11 @@ from sklearn.utils import check_random_state, get_tags
 
 from partialfair.algorithms.contract import Settings, Task
 from partialfair.constraints.program import HingeProgram
+from partialfair.data import intake
+from partialfair.data.dataset import Dataset, Matrix
+from partialfair.data.frames import to_pandas
+from partialfair.data.intervals import bounds, for_groups, format_interval
 from partialfair.errors import DataError, PartialFairError
-from partialfair.tables import intake
-from partialfair.tables.dataset import Dataset, Matrix
-from partialfair.tables.frames import to_pandas
-from partialfair.tables.intervals import bounds, for_groups, format_interval
 
 DENSE_LIMIT = 4 << 30  # bytes of columns that are not 0/1, which the kernels hold as dense float32
 

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import column_or_1d
 
+from partialfair.data import intake
 from partialfair.estimators.inputs import InputError, value_errors
-from partialfair.tables import intake
 
 
 def plain_labels(y: Any) -> Any:

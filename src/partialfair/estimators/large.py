@@ -16,6 +16,7 @@ from partialfair.algorithms.linear.problem import LinearProblem
 from partialfair.algorithms.linear.rank_map import FittedMap, fit_rank_map
 from partialfair.algorithms.linear.weighted import minimise_weighted
 from partialfair.algorithms.measure import OK
+from partialfair.data.intervals import Interval
 from partialfair.estimators.coded_rows import CodedRows, Encoding, block, check_levels, read_rows
 from partialfair.estimators.inputs import InputError, value_errors
 from partialfair.estimators.parquet_columns import batches, named_groups, opened
@@ -26,7 +27,6 @@ from partialfair.metrics.choose_interval import suggest_interval
 from partialfair.models.design import GroupedDesign
 from partialfair.models.linear import GroupLinear, LinearScore
 from partialfair.models.rank_mapped import RankMapped
-from partialfair.tables.intervals import Interval
 
 Vector = NDArray[np.float64]
 SAMPLE = 1 << 17

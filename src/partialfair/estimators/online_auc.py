@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from partialfair.algorithms.auc.kernels.pair_minimax import minimax_step, upper_bound
 from partialfair.algorithms.auc.level_set import mirror_weight
 from partialfair.algorithms.auc.quadratic_auc import slack_of
+from partialfair.data.auc_sets import preset
 from partialfair.errors import ConfigError, DataError
-from partialfair.tables.auc_sets import preset
+from partialfair.kernels.pair_minimax import minimax_step, upper_bound
 
 Vector = NDArray[np.float64]
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from partialfair.data import intake
+from partialfair.data.groups import text_of
 from partialfair.estimators.inputs import InputError, value_errors
 from partialfair.estimators.labels import binary_labels
-from partialfair.tables import intake
-from partialfair.tables.groups import text_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -16,6 +16,8 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 from partialfair.algorithms.linear.rank_map import fit_rank_map, gap_measure
 from partialfair.algorithms.measure import OK
 from partialfair.constraints.common import KAPPA_SCALES
+from partialfair.data.intervals import Interval
+from partialfair.data.weights import effective_rows, whole_weights
 from partialfair.estimators.binary import BinaryClassifier
 from partialfair.estimators.classifier import PartialFairClassifier
 from partialfair.estimators.inputs import (
@@ -46,8 +48,6 @@ from partialfair.estimators.settings import boolean, check_interval, number, one
 from partialfair.estimators.training import PSP, sampling_radius, status_of, why_missed
 from partialfair.estimators.unit_maps import are_probabilities, within_unit
 from partialfair.estimators.weights import fitted, row_weights, suggested_interval
-from partialfair.tables.intervals import Interval
-from partialfair.tables.weights import effective_rows, whole_weights
 
 Vector = NDArray[np.float64]
 FEATURES = ("n_features_in_", "feature_names_in_")

@@ -21,12 +21,12 @@ from numpy.typing import NDArray
 from partialfair import plugins
 from partialfair.algorithms.linear.rank_map import FittedMap, fit_rank_map
 from partialfair.algorithms.measure import OK
+from partialfair.data.intervals import GroupPairs, Interval, for_groups
 from partialfair.estimators.inputs import InputError
 from partialfair.estimators.settings import number
 from partialfair.metrics.held_out_bound import decision_bound, rank_bound
 from partialfair.metrics.rank_noise import RankNoise, decision_violations, largest_passing, upper_quantile
 from partialfair.metrics.ranks import Counts, count_above
-from partialfair.tables.intervals import GroupPairs, Interval, for_groups
 
 Vector = NDArray[np.float64]
 Codes = NDArray[np.integer]

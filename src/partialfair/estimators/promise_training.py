@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from partialfair.algorithms.contract import Fit, Task, linear_score
 from partialfair.algorithms.linear.problem import score_at
+from partialfair.data.intervals import measure
 from partialfair.estimators.folds import folds, out_of_fold
 from partialfair.estimators.group_cuts import cuts_of
 from partialfair.estimators.inputs import InputError, stratified_rows
@@ -26,7 +27,6 @@ from partialfair.estimators.promise import (
 from partialfair.estimators.threads import on_one_thread
 from partialfair.metrics.rank_noise import decision_violations
 from partialfair.models.rank_mapped import RankMapped
-from partialfair.tables.intervals import measure
 
 if TYPE_CHECKING:
     from partialfair.estimators.training import Trained, Training

@@ -18,6 +18,11 @@ from sklearn.utils.validation import _num_samples, check_is_fitted, validate_dat
 from partialfair.algorithms.measure import OK
 from partialfair.algorithms.regression.grid_parity import GridParity
 from partialfair.algorithms.regression.quantile_maps import QuantileMaps, even_lots, sampling_band, weighted_distance
+from partialfair.data import intake
+from partialfair.data.frames import to_pandas
+from partialfair.data.groups import text_of
+from partialfair.data.predictions import Predictions
+from partialfair.data.weights import rows_counted
 from partialfair.estimators.folds import out_of_fold
 from partialfair.estimators.inputs import (
     InputError,
@@ -52,11 +57,6 @@ from partialfair.estimators.threads import on_one_thread
 from partialfair.estimators.weights import fitted, repeated, row_weights
 from partialfair.metrics.rank_noise import RankNoise
 from partialfair.models.row_lots import row_lots
-from partialfair.tables import intake
-from partialfair.tables.frames import to_pandas
-from partialfair.tables.groups import text_of
-from partialfair.tables.predictions import Predictions
-from partialfair.tables.weights import rows_counted
 
 Vector = NDArray[np.float64]
 Codes = NDArray[np.int64]

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from partialfair.constraints.common import KAPPA_SCALES
+from partialfair.data.intervals import Interval
 from partialfair.estimators.inputs import InputError, value_errors
-from partialfair.tables.intervals import Interval
 
 
 def number(name: str, value: Any, within: Callable[[float], bool], accepted: str) -> float:

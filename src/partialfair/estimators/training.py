@@ -22,6 +22,8 @@ from partialfair.algorithms.linear.rank_map import FittedMap, fit_rank_map, padd
 from partialfair.algorithms.linear.rank_penalty import minimise_with_rank_penalty
 from partialfair.algorithms.linear.weighted import WeightedProblem, minimise_weighted
 from partialfair.algorithms.measure import MISSED, OK, ROUNDING
+from partialfair.data.dataset import Dataset
+from partialfair.data.intervals import FULL, Interval, Pairs, for_groups, measure
 from partialfair.estimators.drawn import Lottery
 from partialfair.estimators.drawn_cuts import DrawnCuts, best_drawn_cuts
 from partialfair.estimators.folds import out_of_fold
@@ -34,8 +36,6 @@ from partialfair.models.design import GroupedDesign
 from partialfair.models.linear_mixture import LinearMixture
 from partialfair.models.rank_mapped import RankMapped
 from partialfair.models.row_lots import row_lots
-from partialfair.tables.dataset import Dataset
-from partialfair.tables.intervals import FULL, Interval, Pairs, for_groups, measure
 
 Vector = NDArray[np.float64]
 AUTO = "auto"

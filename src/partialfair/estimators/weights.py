@@ -9,10 +9,10 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import has_fit_parameter
 
 from partialfair.algorithms.linear.rank_map import counts_of
+from partialfair.data import intake
+from partialfair.data.weights import check_weights
 from partialfair.estimators.inputs import InputError, value_errors
 from partialfair.metrics.choose_interval import default_threshold, suggest_from_counts, suggest_interval
-from partialfair.tables import intake
-from partialfair.tables.weights import check_weights
 
 Vector = NDArray[np.float64]
 RESAMPLED = 1 << 18

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from partialfair.data import guards
+from partialfair.data.intervals import GroupPairs, measure
 from partialfair.metrics import ranks
 from partialfair.metrics.partial import parity_of_label, ranked
 from partialfair.metrics.registry import Metric
-from partialfair.tables import guards
-from partialfair.tables.intervals import GroupPairs, measure
 
 
 @guards.of_rows

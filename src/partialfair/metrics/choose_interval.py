@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from partialfair.data import guards
+from partialfair.data.groups import group_labels
+from partialfair.data.intervals import Interval, require_rows
+from partialfair.data.missing_values import refuse_masked
 from partialfair.errors import ConfigError, DataError, NotEstimableError
 from partialfair.metrics.ranks import Counts, count_above, kept_set_auc, kept_set_distance, rank_distance
-from partialfair.tables import guards
-from partialfair.tables.groups import group_labels
-from partialfair.tables.intervals import Interval, require_rows
-from partialfair.tables.masked import refuse_masked
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -111,7 +111,7 @@ def suggest_interval(
     """Suggest an interval from the scores of an unconstrained model.
 
     Args:
-        scores: (n,) scores; group: (n,) groups of any kind, see :func:`partialfair.tables.groups.columns_of`.
+        scores: (n,) scores; group: (n,) groups of any kind, see :func:`partialfair.data.groups.columns_of`.
         threshold: decision threshold of the model; by default see :func:`default_threshold`.
         lengths: lengths of the candidates; step: distance of their ends' grid.
         measure: "sp" (default), "rank_gap" or "gauc": what "least fair" means. Ties take the shorter candidate,

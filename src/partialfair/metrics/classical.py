@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from partialfair.data import guards
+from partialfair.data.intervals import FULL, Interval
 from partialfair.metrics import pairwise, partial
 from partialfair.metrics.ranks import check_scores, kept_set_distance, rate_distance
 from partialfair.metrics.registry import Metric, require_binary
 from partialfair.metrics.resampling import Replicates
-from partialfair.tables import guards
-from partialfair.tables.intervals import FULL, Interval
 
 
 @guards.of_rows

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
 
+from partialfair.data.intervals import FULL, GroupPairs, Pairs, measure
 from partialfair.metrics.ranks import Counts
-from partialfair.tables.intervals import FULL, GroupPairs, Pairs, measure
 
 Floats = NDArray[np.float64]
 OF_DIFFERENCE, OF_ENDS = 0.8, 0.2

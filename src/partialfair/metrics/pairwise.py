@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from partialfair.data import guards
+from partialfair.data.intervals import FULL
 from partialfair.errors import NotEstimableError
 from partialfair.metrics import ranks
 from partialfair.metrics.partial import ranked
 from partialfair.metrics.registry import Metric, require_binary
 from partialfair.metrics.resampling import Replicates
-from partialfair.tables import guards
-from partialfair.tables.intervals import FULL
 
 
 @guards.of_rows

@@ -3,7 +3,7 @@
 Definitions: "Enforcing Fair Predicted Scores on Intervals of Percentiles by Difference-of-Convex
 Constraints", section 4 and appendix A. Every value is a violation in [0, 1]: 0 is parity. With more than two
 groups it is the largest over pairs of groups. Arguments of all functions: scores (n,), labels -1/+1 (n,),
-group codes (n,), an interval (see ``partialfair.tables.intervals``), and the decision threshold.
+group codes (n,), an interval (see ``partialfair.data.intervals``), and the decision threshold.
 
 All raise NotEstimableError if the interval keeps fewer than 2 rows of a group.
 """
@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from partialfair.data import guards
+from partialfair.data.intervals import GroupPairs, Interval, require_rows
 from partialfair.errors import NotEstimableError
 from partialfair.metrics import ranks
 from partialfair.metrics.registry import Metric, require_binary
 from partialfair.metrics.resampling import Replicates
-from partialfair.tables import guards
-from partialfair.tables.intervals import GroupPairs, Interval, require_rows
 
 
 @guards.of_rows

@@ -25,8 +25,8 @@ from itertools import permutations
 import numpy as np
 from numpy.typing import NDArray
 
+from partialfair.data.intervals import GroupPairs, Pairs, measure
 from partialfair.metrics.ranks import Counts
-from partialfair.tables.intervals import GroupPairs, Pairs, measure
 
 Floats = NDArray[np.floating]
 Ints = NDArray[np.int64]

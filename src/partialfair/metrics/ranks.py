@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from partialfair.data.intervals import GroupPairs, Interval, bounds
 from partialfair.errors import DataError, NotEstimableError
-from partialfair.tables.intervals import GroupPairs, Interval, bounds
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.integer]

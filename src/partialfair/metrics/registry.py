@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from partialfair.data import guards
 from partialfair.errors import NotEstimableError, PluginError
 from partialfair.plugins import did_you_mean, run_plugin
-from partialfair.tables import guards
 
 if TYPE_CHECKING:
     from partialfair.metrics.resampling import Replicates

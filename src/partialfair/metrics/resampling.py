@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from partialfair.data.intervals import FULL, GroupPairs, require_rows
 from partialfair.errors import NotEstimableError
 from partialfair.metrics import ranks
-from partialfair.tables.intervals import FULL, GroupPairs, require_rows
 
 # Counts of one block of replicates; 2^18 four-byte numbers stay in the second-level cache (measured: blocks
 # of 2^20 take twice as long at 16,000 rows, 2^22 four times).
@@ -83,7 +83,7 @@ def resample(
         scores: shape (n,).
         y: labels -1/+1, shape (n,); ``None`` for strata that are the groups.
         group: codes, shape (n,).
-        interval: see ``partialfair.tables.intervals``.
+        interval: see ``partialfair.data.intervals``.
         rng: source of the draws.
         replicates: number of samples in all.
         threshold: decision threshold.

@@ -79,7 +79,7 @@ def bootstrap_replicates(
         scores: shape (n,).
         y: labels, shape (n,); where they are not -1/+1 the strata are the groups.
         group: codes, shape (n,).
-        interval: see ``partialfair.tables.intervals``.
+        interval: see ``partialfair.data.intervals``.
         rng: source of the resampling; equal generators give equal values.
         replicates: number of resamples.
         threshold: decision threshold.

@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from partialfair.data.dataset import Matrix
 from partialfair.errors import DataError
+from partialfair.kernels.row_sums import collapse, expand
 from partialfair.models.features import Standardiser, selected
-from partialfair.models.rows import collapse, expand
-from partialfair.tables.dataset import Matrix
 
 GATHER_DENSITY = 0.5  # a binary column with fewer ones than this share is cheaper gathered than multiplied
 LARGEST_CODE = 256  # combinations per code; more would push the tables out of the first-level cache

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from partialfair.tables.dataset import Matrix
+from partialfair.data.dataset import Matrix
 
 
 @dataclass(frozen=True, eq=False)

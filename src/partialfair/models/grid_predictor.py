@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from partialfair.data.dataset import Matrix
+from partialfair.data.predictions import Predictions
 from partialfair.models.features import dense_features
 from partialfair.models.stored import NOT_STORED, StoredModel, check_features
-from partialfair.tables.dataset import Matrix
-from partialfair.tables.predictions import Predictions
 
 Vector = NDArray[np.float64]
 TRACED = ("risk", "ks_group_0", "ks_group_1")

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from partialfair.data.dataset import Matrix
+from partialfair.data.predictions import Predictions
 from partialfair.models.features import dense_features
 from partialfair.models.stored import NOT_STORED, StoredModel, check_features
-from partialfair.tables.dataset import Matrix
-from partialfair.tables.predictions import Predictions
 
 Vector = NDArray[np.float64]
 LEVELS = 41

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from partialfair.data.dataset import Dataset, Matrix
 from partialfair.models.features import Standardiser
 from partialfair.models.stored import StoredModel, check_features, check_usable, group_codes
-from partialfair.tables.dataset import Dataset, Matrix
 
 
 @dataclass(frozen=True)

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from partialfair.data.dataset import Matrix
 from partialfair.models.features import Standardiser
 from partialfair.models.linear import LinearScore
 from partialfair.models.row_lots import row_lots
 from partialfair.models.stored import StoredModel, check_features, group_codes
-from partialfair.tables.dataset import Matrix
 
 Vector = NDArray[np.float64]
 

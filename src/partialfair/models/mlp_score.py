@@ -11,10 +11,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from partialfair.data.dataset import Matrix
 from partialfair.models.features import Standardiser, dense_features, group_indicators
 from partialfair.models.stacked import Activation, StackedMLP
 from partialfair.models.stored import NOT_STORED, Arrays, StoredModel, check_features, check_usable, group_codes
-from partialfair.tables.dataset import Matrix
 
 KINDS: dict[Activation, str] = {"relu": "mlp_score", "sigmoid": "sigmoid_network"}
 """Entry ``kind`` of the file, which says what the activation is."""

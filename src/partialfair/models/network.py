@@ -8,11 +8,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from partialfair.data.dataset import Matrix
+from partialfair.data.images import ImageRows
 from partialfair.errors import DataError
 from partialfair.models import torch_backend
 from partialfair.models.stored import Arrays, StoredModel, group_codes
-from partialfair.tables.dataset import Matrix
-from partialfair.tables.images import ImageRows
 
 STATE = "state/"
 BATCH = 256  # rows scored at once

@@ -6,8 +6,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from partialfair.data.dataset import Matrix
 from partialfair.models.network import BATCH, read_batch
-from partialfair.tables.dataset import Matrix
 
 Inputs = tuple[torch.Tensor, torch.Tensor]
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from partialfair.data.dataset import Matrix
 from partialfair.models.features import Standardiser, dense_features
 from partialfair.models.stacked import StackedMLP
 from partialfair.models.stored import NOT_STORED, StoredModel, check_features, group_codes
-from partialfair.tables.dataset import Matrix
 
 QUERY = "query"
 

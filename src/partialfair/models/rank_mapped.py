@@ -6,11 +6,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from partialfair.data.dataset import Matrix
 from partialfair.models.features import Standardiser
 from partialfair.models.linear import LinearScore
 from partialfair.models.rank_map import RankMap
 from partialfair.models.stored import StoredModel, group_codes
-from partialfair.tables.dataset import Matrix
 
 Vector = NDArray[np.float64]
 

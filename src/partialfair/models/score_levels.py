@@ -8,8 +8,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from partialfair.data.dataset import Matrix
 from partialfair.models.stored import Arrays, StoredModel, model_of
-from partialfair.tables.dataset import Matrix
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,9 +11,9 @@ from typing import Any, ClassVar, Protocol, Self, get_type_hints
 import numpy as np
 from numpy.typing import NDArray
 
+from partialfair.data.dataset import Matrix
+from partialfair.data.files import UNREADABLE, atomic_path
 from partialfair.errors import DataError
-from partialfair.tables.dataset import Matrix
-from partialfair.tables.files import UNREADABLE, atomic_path
 
 Arrays = dict[str, NDArray[Any]]
 NOT_STORED = {"stored": False}

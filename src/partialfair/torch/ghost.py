@@ -1,7 +1,7 @@
 """Stochastic Ghost: directions from subproblems on drawn rows, added to ``p.grad`` for an optimiser of yours.
 
 Source: Benchmark of stochastic approximation algorithms, section 3.2. The subproblem and the weights of the levels are
-those of :mod:`partialfair.algorithms.stochastic`.
+those of :mod:`partialfair.algorithms.ghost_subproblem`.
 """
 
 from collections.abc import Callable, Iterable
@@ -12,8 +12,7 @@ import torch
 from torch import Tensor
 from torch.optim.lr_scheduler import LRScheduler
 
-from partialfair.algorithms.stochastic.ghost_subproblem import Subproblem, general_direction, pair_direction
-from partialfair.algorithms.stochastic.stochastic_ghost import level_weight
+from partialfair.algorithms.ghost_subproblem import Subproblem, general_direction, level_weight, pair_direction
 from partialfair.errors import ConfigError, DataError
 from partialfair.torch.constraints import is_finite
 from partialfair.torch.derivatives import flat_derivative
@@ -40,7 +39,7 @@ class StochasticGhost:
         success: of the geometric distribution of the level.
         largest: largest level: a step draws at most ``1 + 2^(largest + 1)`` rows.
         weight, box, mixing, radius: of the subproblem, see
-            :class:`partialfair.algorithms.stochastic.ghost_subproblem.Subproblem`.
+            :class:`partialfair.algorithms.ghost_subproblem.Subproblem`.
         process_group: replicas whose directions are averaged; by default all processes. Pass networks without
             ``DistributedDataParallel``, whose hooks these directions do not call.
 

@@ -11,8 +11,8 @@ from skorch.dataset import unpack_data
 from skorch.utils import data_from_dataset, is_dataset, to_tensor
 from torch import Tensor
 
+from partialfair.data import intake
 from partialfair.errors import DataError
-from partialfair.tables import intake
 from partialfair.torch.constraints import BatchConstraint
 from partialfair.torch.lagrangian import Lagrangian
 from partialfair.torch.multipliers import Multipliers

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from partialfair.audit.audit_page import Grid, Item, environment
+from partialfair.data.files import atomic_path, read_json
+from partialfair.data.intervals import Interval
 from partialfair.errors import DataError
-from partialfair.tables.files import atomic_path, read_json
-from partialfair.tables.intervals import Interval
 from reproduction.cards.content import Content, read
 from reproduction.cards.rows import scored_rows
 from reproduction.grid import paths

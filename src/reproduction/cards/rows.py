@@ -11,8 +11,8 @@ from partialfair.audit.measures import DECIDED, Measurement
 from partialfair.audit.measures import measure as audited
 from partialfair.audit.rates import GroupLine, group_lines
 from partialfair.audit.sample import Sample
+from partialfair.data.intervals import Interval
 from partialfair.errors import DataError
-from partialfair.tables.intervals import Interval
 
 SPLITS = ("train", "validation", "test")
 RATES = {

@@ -90,7 +90,7 @@ def data_croissant(
     """Describe a dataset in the Croissant format: raw files with checksums, groups, label, licence, citation."""
     import json
 
-    from partialfair.tables.files import atomic_path
+    from partialfair.data.files import atomic_path
     from reproduction.datasets.named import named_dataset
     from reproduction.jobs.croissant import describe
 
@@ -137,7 +137,7 @@ def data_prepare(
     out: Annotated[Path | None, typer.Option(help="Table to write; by default where the workflow has it.")] = None,
 ) -> None:
     """Build the table of a dataset from its raw files; in a checkout, where no file is named, by the workflow."""
-    from partialfair.tables.dataset import Dataset
+    from partialfair.data.dataset import Dataset
     from reproduction.grid import paths
     from reproduction.jobs.prepare import prepare
 
@@ -160,8 +160,8 @@ def data_split(
     out: Annotated[Path | None, typer.Option(help="Split to write; by default where the workflow has it.")] = None,
 ) -> None:
     """Divide a table into training, validation and test rows; in a checkout, without files, by the workflow."""
+    from partialfair.data.dataset import Dataset, Split
     from partialfair.errors import ConfigError
-    from partialfair.tables.dataset import Dataset, Split
     from reproduction.grid import paths
     from reproduction.jobs.split import split
 

@@ -17,7 +17,7 @@ from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Any, Literal
 
 from partialfair.errors import PartialFairError
-from partialfair.tables import processor
+from partialfair.kernels import processor
 from reproduction.commands import slurm
 from reproduction.grid import machine
 

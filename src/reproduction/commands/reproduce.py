@@ -181,7 +181,7 @@ def _run(whole: "Config", selection: "Selection", folder: Path, limits: Limits) 
     Raises:
         typer.Exit: with the status of the workflow, if it did not end well.
     """
-    from partialfair.tables.files import atomic_path
+    from partialfair.data.files import atomic_path
     from reproduction.commands.runner import AGAIN, run_workflow
     from reproduction.grid import paths
     from reproduction.grid.narrowed import as_yaml, narrowed

@@ -109,7 +109,7 @@ def card(
 
     It says what the model is, its groups, constraint, metrics with intervals, and limits.
     """
-    from partialfair.tables.files import atomic_path
+    from partialfair.data.files import atomic_path
     from reproduction.cards import card as cards
 
     if out is None and page is None:

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from partialfair.data.files import atomic_path
 from partialfair.errors import ConfigError, PartialFairError
-from partialfair.tables.files import atomic_path
 from reproduction.grid import memo, paths
 
 FOLDER = memo.SNAKEMAKE / "unchanged"

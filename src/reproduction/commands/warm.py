@@ -17,7 +17,7 @@ from typing import Any
 import numba
 
 from partialfair.errors import ResourceError
-from partialfair.tables import compiled
+from partialfair.kernels import compiled
 from reproduction.cards import card
 from reproduction.datasets import simulated
 from reproduction.datasets.splits import make_split

@@ -22,13 +22,13 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from partialfair.data import intake
+from partialfair.data.columns import TableFile
+from partialfair.data.dataset import LARGEST, Dataset
+from partialfair.data.groups import group_labels
+from partialfair.data.intake import MISSING_WORDS, Faults, Levels
 from partialfair.errors import ConfigError, DataError
 from partialfair.plugins import did_you_mean
-from partialfair.tables import intake
-from partialfair.tables.columns import TableFile
-from partialfair.tables.dataset import LARGEST, Dataset
-from partialfair.tables.groups import group_labels
-from partialfair.tables.intake import MISSING_WORDS, Faults, Levels
 from reproduction.datasets.one_hot import Categorical, drop_first
 from reproduction.datasets.spec import DatasetSpec
 
@@ -96,7 +96,7 @@ def load(
 
     Args:
         raw_dir: not used; ``file`` is relative to the working directory.
-        file: see :class:`partialfair.tables.columns.TableFile`.
+        file: see :class:`partialfair.data.columns.TableFile`.
         label: column of the label.
         groups: columns of the sensitive attributes; several are intersected: each combination of values that
             occurs is a group. Groups are coded in the order of their names.
@@ -111,7 +111,7 @@ def load(
             into one group called "other".
         missing: ``refuse`` a file with missing entries in the columns used, ``drop`` such rows, or make a ``group``,
             and a level of each category, of rows without one; numbers and labels are then refused all the same. What
-            counts as missing: :data:`partialfair.tables.intake.MISSING_WORDS`.
+            counts as missing: :data:`partialfair.data.intake.MISSING_WORDS`.
         task: ``classification``, or ``regression`` for a label that is a number.
 
     Raises:

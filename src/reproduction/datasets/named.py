@@ -22,7 +22,7 @@ from partialfair.errors import ConfigError, DataError, PluginError
 from reproduction.datasets.spec import DatasetSpec, SplitRule
 
 if TYPE_CHECKING:
-    from partialfair.tables.dataset import Dataset
+    from partialfair.data.dataset import Dataset
 
 GENERIC = ("module", "split", "sha256")
 """Options that every entry may have; the others go to the module."""
@@ -56,7 +56,7 @@ class NamedDataset:
             DataError: a file is missing or differs from its checksum.
             PluginError: the module returns something else than a table.
         """
-        from partialfair.tables.dataset import Dataset
+        from partialfair.data.dataset import Dataset
 
         self.check_file()
         table = self.module.load(Path(raw_dir), **self.options)

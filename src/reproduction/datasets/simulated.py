@@ -17,9 +17,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from partialfair.data.dataset import Dataset
 from partialfair.errors import ConfigError, NotEstimableError
 from partialfair.seeding import generator
-from partialfair.tables.dataset import Dataset
 from reproduction.datasets.spec import DatasetSpec
 
 FloatArray = NDArray[np.float64]

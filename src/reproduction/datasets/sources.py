@@ -21,8 +21,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from partialfair.data.files import atomic_path
 from partialfair.errors import DataError
-from partialfair.tables.files import atomic_path
 from reproduction.datasets.spec import RawFile
 
 MIRROR_VARIABLE = "PARTIALFAIR_DATA_MIRROR"

@@ -4,9 +4,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partialfair import plugins
+from partialfair.data.dataset import Dataset, Split
 from partialfair.errors import DataError
 from partialfair.seeding import generator
-from partialfair.tables.dataset import Dataset, Split
 from reproduction.datasets.spec import SplitRule
 
 

@@ -2,16 +2,16 @@
 
 Unlike :mod:`reproduction.datasets.splits` these depend on the seed and the groups alone, so that repetition i of a
 paper is the split with seed i and published numbers can be compared split by split. A dataset module uses them by
-binding ``split``. The parts have the roles of :class:`partialfair.tables.dataset.Split`: training rows carry labels,
+binding ``split``. The parts have the roles of :class:`partialfair.data.dataset.Split`: training rows carry labels,
 those of "validation" stand for the unlabeled rows, test rows are seen by nobody before evaluation.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
+from partialfair.data.dataset import Dataset, Split
 from partialfair.errors import ConfigError, DataError
 from partialfair.plugins import did_you_mean
-from partialfair.tables.dataset import Dataset, Split
 
 PROTOCOLS = ("paper", "released", "reduction")
 """``paper``: 0.4 labeled, 0.4 unlabeled, 0.2 test, as printed. ``released``: 0.8, 0.1, 0.1, which the published

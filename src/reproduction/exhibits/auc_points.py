@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from partialfair import plugins
+from partialfair.data.files import read_json
 from partialfair.errors import ConfigError
-from partialfair.tables.files import read_json
 from reproduction.exhibits import canvas, style
 from reproduction.exhibits.canvas import PlotCurve, PlotPanel
 from reproduction.exhibits.exhibit import Context, Line, Options

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from partialfair.data.files import atomic_path
 from partialfair.errors import DataError
 from partialfair.pages import palette
-from partialfair.tables.files import atomic_path
 from reproduction.exhibits import described, style, words
 from reproduction.statistics.frontier import FAR
 

@@ -5,8 +5,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from partialfair.data.files import atomic_path
 from partialfair.pages import cells
-from partialfair.tables.files import atomic_path
 
 TEMPLATES = Path(__file__).parent / "templates"
 _MARKED = re.compile(r'<td class="(?:good|near|bad)\b')

@@ -14,12 +14,12 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, ConfigDict, Field
 
 from partialfair import plugins
+from partialfair.data.files import write_csv
 from partialfair.errors import ConfigError, DataError
 from partialfair.metrics import names as metric_names
 from partialfair.pages import cells
 from partialfair.pages.cells import Table
 from partialfair.plugins import did_you_mean
-from partialfair.tables.files import write_csv
 from reproduction.exhibits import canvas, document, style
 from reproduction.grid.checks import validated
 from reproduction.grid.config import Config

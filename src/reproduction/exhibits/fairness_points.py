@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
-from partialfair.tables.intervals import format_interval
+from partialfair.data.intervals import format_interval
 from reproduction.exhibits import canvas, runs, style
 from reproduction.exhibits.canvas import PlotCurve, PlotPanel
 from reproduction.exhibits.exhibit import Context, Line, Options

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from partialfair.data.files import read_json
 from partialfair.errors import DataError
-from partialfair.tables.files import read_json
 from reproduction.exhibits.exhibit import Context
 from reproduction.grid import paths
 from reproduction.verdicts import run_scores

@@ -6,8 +6,8 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import Field
 
+from partialfair.data.files import read_json
 from partialfair.metrics.uncertainty import t_interval
-from partialfair.tables.files import read_json
 from reproduction.exhibits import canvas, regression_numbers
 from reproduction.exhibits.canvas import PlotCurve, PlotPanel
 from reproduction.exhibits.exhibit import Context, Line, Options

@@ -12,9 +12,9 @@ from functools import cache
 from typing import Any
 
 from partialfair import plugins
+from partialfair.data.intervals import Interval, Pairs
 from partialfair.errors import PluginError
 from partialfair.pages.palette import DPI, GRID, INK, TONES, applied, faint, tone
-from partialfair.tables.intervals import Interval, Pairs
 
 __all__ = ["DPI", "GRID", "INK", "applied", "faint"]  # and what follows
 

@@ -19,7 +19,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from partialfair.tables.files import is_sealed, read_json, sealed, sha256, write_json
+from partialfair.data.files import is_sealed, read_json, sealed, sha256, write_json
 from reproduction.grid import fingerprint, memo, paths
 from reproduction.grid.config import Config, Job
 from reproduction.grid.fingerprint import Wanted

@@ -44,7 +44,7 @@ PLUMBING = frozenset(
 """Modules left out: all they can do to a job's result is to hand it its settings and its plug-ins, and both
 are tracked by themselves (the settings as another ``params:`` entry, the plug-ins as further roots)."""
 
-GUARDS = frozenset(("partialfair.tables.guards",))
+GUARDS = frozenset(("partialfair.data.guards",))
 """Modules whose decorators are left out, with what they import: a guard hands on what a job passes as it is, which its
 tests hold it to, and what it does to arguments of people changes no job's result."""
 

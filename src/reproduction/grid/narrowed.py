@@ -7,8 +7,8 @@ from typing import Any
 from pydantic import BaseModel
 
 from partialfair import plugins
+from partialfair.data.intervals import Interval
 from partialfair.errors import ConfigError
-from partialfair.tables.intervals import Interval
 from reproduction.grid.config import Config
 from reproduction.grid.params import ExhibitModel, ExperimentModel, ParamsModel
 

@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
+from partialfair.data.intervals import Interval
 from partialfair.errors import ConfigError
-from partialfair.tables.intervals import Interval
 
 
 class StrictModel(BaseModel):

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from partialfair import plugins
-from partialfair.tables import processor
+from partialfair.kernels import processor
 from reproduction.datasets.named import NamedDataset, module_name, named_dataset
 from reproduction.grid import fingerprint, paths
 from reproduction.grid.config import Config

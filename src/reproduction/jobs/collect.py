@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from partialfair.data.files import atomic_path, read_json
+from partialfair.data.intervals import Interval
 from partialfair.errors import DataError
 from partialfair.metrics import names as metric_names
-from partialfair.tables.files import atomic_path, read_json
-from partialfair.tables.intervals import Interval
 from reproduction.grid.config import Config, Job, job_settings
 from reproduction.grid.tidy import ABSOLUTE, METRIC_COLUMNS, REPEAT_MEAN, REPEAT_SD, RUN_COLUMNS
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from partialfair.tables.files import read_json
+from partialfair.data.files import read_json
 from reproduction.grid import paths
 from reproduction.grid.config import Config, Job, kappa_text
 

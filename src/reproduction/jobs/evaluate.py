@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partialfair import seeding
+from partialfair.data import arrow
+from partialfair.data.dataset import Dataset, Split
+from partialfair.data.files import read_json, sealed, sha256, write_json
+from partialfair.data.intervals import Interval
 from partialfair.errors import DataError, NotEstimableError
 from partialfair.metrics import evaluate_all, names
 from partialfair.metrics.uncertainty import bootstrap
-from partialfair.tables import arrow
-from partialfair.tables.dataset import Dataset, Split
-from partialfair.tables.files import read_json, sealed, sha256, write_json
-from partialfair.tables.intervals import Interval
 from reproduction.grid import fingerprint
 
 SPLITS = ("train", "validation", "test")

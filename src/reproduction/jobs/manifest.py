@@ -3,8 +3,8 @@
 from pathlib import Path
 from typing import Literal
 
+from partialfair.data.files import sha256, write_json
 from partialfair.errors import DataError
-from partialfair.tables.files import sha256, write_json
 from reproduction.grid import paths
 from reproduction.grid.config import Config
 

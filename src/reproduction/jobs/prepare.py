@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from partialfair import plugins
+from partialfair.data.dataset import Dataset, Split
 from partialfair.errors import ConfigError, DataError
 from partialfair.plugins import run_plugin
-from partialfair.tables.dataset import Dataset, Split
 from reproduction.datasets import sources
 from reproduction.datasets.named import named_dataset
 from reproduction.datasets.splits import make_split

@@ -16,8 +16,8 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
+from partialfair.data.files import read_json, write_json
 from partialfair.errors import PartialFairError
-from partialfair.tables.files import read_json, write_json
 from reproduction.jobs.orphans import (
     PROCESSES,
     cancel_batch_jobs,

@@ -8,8 +8,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from partialfair.data.files import write_json
 from partialfair.errors import DataError
-from partialfair.tables.files import write_json
 from reproduction.exhibits import answers
 from reproduction.grid.config import Config
 from reproduction.site import page

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from partialfair import plugins
+from partialfair.data.dataset import Dataset, Split
 from partialfair.errors import PluginError
 from partialfair.plugins import run_plugin
-from partialfair.tables.dataset import Dataset, Split
 from reproduction.datasets.named import named_dataset
 from reproduction.jobs import prepare
 

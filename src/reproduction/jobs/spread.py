@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from partialfair.data.dataset import Dataset
 from partialfair.errors import ConfigError
 from partialfair.seeding import generator
-from partialfair.tables.dataset import Dataset
 from reproduction.grid import fingerprint, paths
 from reproduction.grid.config import Config, Job
 from reproduction.jobs.evaluate import evaluate

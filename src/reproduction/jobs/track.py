@@ -7,8 +7,8 @@ from pathlib import Path
 
 import yaml
 
+from partialfair.data.files import atomic_path
 from partialfair.errors import DataError
-from partialfair.tables.files import atomic_path
 from reproduction.datasets.spec import RawFile
 
 

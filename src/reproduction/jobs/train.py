@@ -17,13 +17,13 @@ import numpy as np
 
 from partialfair.algorithms.contract import Algorithm, Fit, Settings, Task, algorithm_for, served
 from partialfair.algorithms.measure import Measured, measure, witness_of
+from partialfair.data.checkpoint import Checkpoint
+from partialfair.data.dataset import Dataset, Split
+from partialfair.data.files import sealed, sha256, write_json
 from partialfair.errors import ConfigError, DataError, InfeasibleError, PluginError
+from partialfair.kernels import processor
 from partialfair.models.linear import LinearScore, no_score
 from partialfair.plugins import run_plugin
-from partialfair.tables import processor
-from partialfair.tables.checkpoint import Checkpoint
-from partialfair.tables.dataset import Dataset, Split
-from partialfair.tables.files import sealed, sha256, write_json
 from reproduction.grid import fingerprint
 from reproduction.grid.checkout import git
 from reproduction.grid.config import Config, Job
@@ -345,7 +345,7 @@ def _installed(package: str) -> dict[str, str]:
 
 def _write_history(path: Path, algorithm: Algorithm[Any], task: Task, fit: Fit) -> None:
     """Write the records of every candidate; the indicator violation is computed for the one that was chosen."""
-    from partialfair.tables.arrow import column, write
+    from partialfair.data.arrow import column, write
 
     columns = fit.trace.columns()
     indicator: list[float | None] = [None] * len(columns["candidate"])

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from partialfair.data.files import atomic_path, sha256
 from partialfair.errors import DataError
-from partialfair.tables.files import atomic_path, sha256
 from reproduction.datasets.named import named_dataset
 from reproduction.datasets.spec import RawFile
 

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from partialfair.data.files import atomic_path
 from partialfair.pages import cells
-from partialfair.tables.files import atomic_path
 from reproduction.exhibits import document, exhibit, run_tables, style
 from reproduction.grid.config import Config
 from reproduction.grid.papers import paper

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from partialfair.tables.intervals import format_interval
+from partialfair.data.intervals import format_interval
 from reproduction.statistics.effect import Effect, holm
 from reproduction.statistics.paired import increasing_trend
 from reproduction.statistics.power import detectable_inside, detectable_together, seeds_inside, seeds_together

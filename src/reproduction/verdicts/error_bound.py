@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from partialfair.constraints.common import rank_grid
 from partialfair.constraints.surrogates import ClippedLinear, value
+from partialfair.data.intervals import Interval, measure
 from partialfair.errors import DataError
 from partialfair.models.stored import load_model
-from partialfair.tables.intervals import Interval, measure
 from reproduction.grid import paths
 from reproduction.verdicts import run_scores
 from reproduction.verdicts.evidence import Evidence

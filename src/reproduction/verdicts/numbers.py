@@ -6,8 +6,8 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from partialfair.data.intervals import format_interval
 from partialfair.metrics.uncertainty import Estimate
-from partialfair.tables.intervals import format_interval
 from reproduction.grid.params import StrictModel
 from reproduction.verdicts.evidence import Evidence, ReproducedNumber
 from reproduction.verdicts.line import JUDGED, RELEASED, Line

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
+from partialfair.data import intervals
 from partialfair.errors import ConfigError, DataError
 from partialfair.plugins import did_you_mean
-from partialfair.tables import intervals
 from reproduction.grid import papers
 
 

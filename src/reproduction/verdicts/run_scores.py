@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from pyarrow import ArrowException, parquet
 
+from partialfair.data import intervals
+from partialfair.data.dataset import Dataset, Split
+from partialfair.data.files import read_json
 from partialfair.errors import ConfigError, DataError, NotEstimableError
 from partialfair.metrics import get, registry
 from partialfair.metrics.uncertainty import Estimate, t_interval
-from partialfair.tables import intervals
-from partialfair.tables.dataset import Dataset, Split
-from partialfair.tables.files import read_json
 from reproduction.grid import paths
 from reproduction.grid.config import Config
 from reproduction.verdicts.lookups import is_here

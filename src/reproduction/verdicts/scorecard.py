@@ -7,7 +7,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from partialfair.tables.files import write_csv
+from partialfair.data.files import write_csv
 from reproduction.grid.config import Config
 from reproduction.verdicts import claim_tests, numbers, published, verdict
 from reproduction.verdicts.claim import Claim, load

@@ -13,8 +13,8 @@ import pandas as pd
 from pydantic import Field
 
 from partialfair import plugins
+from partialfair.data.dataset import Dataset
 from partialfair.metrics.uncertainty import Estimate
-from partialfair.tables.dataset import Dataset
 from reproduction.datasets.named import named_dataset
 from reproduction.grid import paths
 from reproduction.grid.params import StrictModel

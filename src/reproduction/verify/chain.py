@@ -13,8 +13,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, TypeVar
 
+from partialfair.data.files import sha256
 from partialfair.errors import PartialFairError, ResourceError
-from partialfair.tables.files import sha256
 
 _Item = TypeVar("_Item")
 

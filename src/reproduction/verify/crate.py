@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from partialfair import __version__
+from partialfair.data.files import atomic_path, sha256
 from partialfair.errors import PartialFairError
-from partialfair.tables.files import atomic_path, sha256
 from reproduction.datasets.named import named_dataset
 from reproduction.grid import paths
 from reproduction.grid.checkout import git

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from partialfair.data.files import read_json, sha256
 from partialfair.errors import PartialFairError
-from partialfair.tables.files import read_json, sha256
 from reproduction.datasets import sources
 from reproduction.datasets.named import named_dataset
 from reproduction.grid import fingerprint, paths

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from partialfair.data.files import read_json
 from partialfair.errors import DataError
-from partialfair.tables.files import read_json
 from reproduction.grid.checkout import git
 
 LOCK = Path("dvc.lock")

@@ -8,9 +8,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from partialfair.data.files import sha256
 from partialfair.errors import PartialFairError
-from partialfair.tables import processor
-from partialfair.tables.files import sha256
+from partialfair.kernels import processor
 from reproduction.grid import fingerprint, papers, paths
 from reproduction.grid.config import Config, Job
 from reproduction.grid.workflow import Grid

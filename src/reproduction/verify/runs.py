@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from partialfair.data.files import is_sealed, read_json, sha256
 from partialfair.errors import PartialFairError
-from partialfair.tables.files import is_sealed, read_json, sha256
 from reproduction.cards import card
 from reproduction.grid import fingerprint, paths
 from reproduction.grid.config import Config, Job

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from partialfair.tables.files import sha256
+from partialfair.data.files import sha256
 from reproduction.grid import memo
 from reproduction.grid.config import load_config
 from reproduction.verify.chain import Chain, Fault

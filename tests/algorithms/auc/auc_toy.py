@@ -3,7 +3,7 @@
 import numpy as np
 
 from partialfair.algorithms.auc.quadratic_auc import QuadraticAUC, SetMoments
-from partialfair.tables.auc_sets import PRESETS, cells_of
+from partialfair.data.auc_sets import PRESETS, cells_of
 
 ROWS = np.array(
     [

@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from papers.auc_fairness.algorithms.auc_common import AUCRows, AUCSettings, Quality, choose
 from partialfair import plugins
-from partialfair.algorithms.auc.auc_common import AUCRows, AUCSettings, Quality, choose
 from partialfair.algorithms.auc.level_set import LevelSetBudget, Rows, marked_steps, solve
 from partialfair.algorithms.auc.quadratic_auc import QuadraticAUC, SetMoments
 from partialfair.algorithms.contract import Task
 from partialfair.algorithms.tuning import Choice
+from partialfair.data.auc_sets import PRESETS, cell_counts, cells_of
 from partialfair.errors import ConfigError, InfeasibleError
 from partialfair.metrics.on_request.auc_gap import signed_gap
 from partialfair.models.features import Standardiser
 from partialfair.models.stored import load_model
-from partialfair.tables.auc_sets import PRESETS, cell_counts, cells_of
 from reproduction.datasets import simulated
 from reproduction.datasets.splits import make_split
 

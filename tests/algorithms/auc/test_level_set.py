@@ -6,8 +6,11 @@ import torch
 from scipy import sparse
 from scipy.optimize import minimize
 
-from partialfair.algorithms.auc import pair_descent
-from partialfair.algorithms.auc.kernels.pair_descent import (
+from papers.auc_fairness.algorithms import pair_descent
+from partialfair.algorithms.auc.level_set import LevelSetBudget, Rows, mirror_weight, set_weights, solve
+from partialfair.algorithms.auc.quadratic_auc import QuadraticAUC, SetMoments
+from partialfair.data.auc_sets import PRESETS
+from partialfair.kernels.pair_descent_steps import (
     CORRELATION,
     PLAIN,
     PROXY,
@@ -15,10 +18,7 @@ from partialfair.algorithms.auc.kernels.pair_descent import (
     loss_residual,
     proxy_multipliers,
 )
-from partialfair.algorithms.auc.kernels.pair_minimax import ROW, dual_step, minimax_step, set_moments, upper_bound
-from partialfair.algorithms.auc.level_set import LevelSetBudget, Rows, mirror_weight, set_weights, solve
-from partialfair.algorithms.auc.quadratic_auc import QuadraticAUC, SetMoments
-from partialfair.tables.auc_sets import PRESETS
+from partialfair.kernels.pair_minimax import ROW, dual_step, minimax_step, set_moments, upper_bound
 from tests.algorithms.auc.auc_toy import random_rows
 
 U, V = np.array([0.2, -0.1, 0.3]), np.array([1.0, -0.5, 0.4, 2.0, 0.0])
@@ -112,7 +112,7 @@ def full_step(name, seed, scores=None, c1=0.5):
 def lagrangian(scores, cells, weights, state, c1=0.5):
     """``y'F + (y alpha)'G`` at given scores and state, pair set by pair set."""
     a, b, y, alpha = (part[:, 0] for part in state)
-    from partialfair.algorithms.auc.kernels.pair_minimax import PAIR_N, PAIR_P
+    from partialfair.kernels.pair_minimax import PAIR_N, PAIR_P
 
     total = -0.4 * y[0] - 1.2 * (y[1] + y[2])
     for m in range(5):

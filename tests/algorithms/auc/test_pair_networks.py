@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 from scipy import sparse
 from scipy.special import expit
 
-from partialfair.algorithms.auc import pair_descent
-from partialfair.algorithms.auc.kernels import sigmoid_network as kernels
+from papers.auc_fairness.algorithms import pair_descent
+from papers.auc_fairness.algorithms.pair_networks import set_means, solve_iqrc, solve_penalty, surrogate_values
+from papers.auc_fairness.algorithms.sigmoid_network import BLOCK, SigmoidNetwork
 from partialfair.algorithms.auc.level_set import LevelSetBudget, Rows, csr
-from partialfair.algorithms.auc.pair_networks import set_means, solve_iqrc, solve_penalty, surrogate_values
-from partialfair.algorithms.auc.sigmoid_network import BLOCK, SigmoidNetwork
-from partialfair.tables.auc_sets import PRESETS
+from partialfair.data.auc_sets import PRESETS
+from partialfair.kernels import sigmoid_network_steps as kernels
 from tests.algorithms.auc.auc_toy import direct, random_rows
 
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from partialfair.algorithms.auc.quadratic_auc import QuadraticAUC, SetMoments, slack_of
+from partialfair.data.auc_sets import PRESETS
 from partialfair.errors import InfeasibleError
-from partialfair.tables.auc_sets import PRESETS
 from tests.algorithms.auc.auc_toy import direct, problem, random_rows
 
 KNOWN = {

@@ -9,7 +9,7 @@ import pytest
 from partialfair.algorithms.contract import Record, Task
 from partialfair.algorithms.linear import calibrated, group_thresholds
 from partialfair.algorithms.linear.augmented_lagrangian import ALMSettings
-from partialfair.tables.dataset import Dataset
+from partialfair.data.dataset import Dataset
 
 
 def test_rates_are_kept_on_training_and_validation_rows_together():

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from papers.partial_fairness.algorithms.pairwise_moments import PairwiseMoments, subsets_by_class, subsets_by_group
 from partialfair import plugins
-from partialfair.algorithms.linear.pairwise_moments import PairwiseMoments, subsets_by_class, subsets_by_group
 from partialfair.models.design import GroupedDesign
 
 NAMES = ("group_auc", "inter_group", "intra_group")

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from papers.partial_fairness.algorithms import pairwise_solver as pairwise
+from papers.partial_fairness.algorithms.pairwise_moments import subsets_by_class, subsets_by_group
 from partialfair import plugins
 from partialfair.algorithms.linear import augmented_lagrangian
-from partialfair.algorithms.linear import pairwise_solver as pairwise
 from partialfair.algorithms.linear.newton import minimise_loss
-from partialfair.algorithms.linear.pairwise_moments import subsets_by_class, subsets_by_group
 from partialfair.errors import InfeasibleError
 from partialfair.models.features import Standardiser
 from tests.algorithms.conftest import witness

@@ -5,13 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from partialfair.algorithms.linear.kernels.pointwise import (
-    add_hinge_residual,
-    hinge_means,
-    logistic,
-    logistic_exact,
-)
-from partialfair.algorithms.linear.kernels.weighted import weighted_logistic
+from partialfair.kernels.pointwise import add_hinge_residual, hinge_means, logistic, logistic_exact
+from partialfair.kernels.weighted_loss import weighted_logistic
 
 STARTS = np.array([0, 700, 700, 2500])
 

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from partialfair.algorithms.linear.rank_map import _Quantiles, fit_rank_map, padded
+from partialfair.data.intervals import Interval
 from partialfair.errors import ConfigError
 from partialfair.models.stored import load_model
-from partialfair.tables.intervals import Interval
 
 
 def gap(scores: np.ndarray, group: np.ndarray, pairs: list[tuple[float, float]]) -> float:

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from papers.partial_fairness.algorithms.subgradient import Penalty, Switching, advance, certify_penalty, start_runs
 from partialfair.algorithms.linear.newton import minimise_loss
-from partialfair.algorithms.linear.subgradient import Penalty, Switching, advance, certify_penalty, start_runs
 
 FAMILIES = ("partial_statistical_parity", "partial_demographic_parity", "partial_equalized_odds")
 

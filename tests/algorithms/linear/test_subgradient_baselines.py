@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
+from papers.partial_fairness.algorithms import regularization, ssg
 from partialfair.algorithms.contract import Task
-from partialfair.algorithms.linear import regularization, ssg
 from partialfair.algorithms.linear.problem import score_at
 from partialfair.algorithms.measure import measure
 from partialfair.errors import ConfigError

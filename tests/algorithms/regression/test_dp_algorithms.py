@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from papers.cross_paper.datasets import four_groups
+from papers.dp_postprocessing.algorithms import dp_postproc, plug_in_regression, regression_reduction
 from partialfair.algorithms.contract import Task
 from partialfair.algorithms.measure import measure
-from partialfair.algorithms.regression import dp_postproc, plug_in_regression, regression_reduction
+from partialfair.data.dataset import Dataset
 from partialfair.errors import InfeasibleError
 from partialfair.metrics import get
 from partialfair.models.stored import load_model
-from partialfair.tables.dataset import Dataset
 from reproduction.datasets.stratified_splits import stratified_split
 
 Get = Callable[..., Dataset]

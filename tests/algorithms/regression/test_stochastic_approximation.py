@@ -5,9 +5,8 @@ from typing import Literal
 import numpy as np
 import pytest
 
-from partialfair.algorithms.regression.fair_dual import Dual, split
-from partialfair.algorithms.regression.per_step import EveryStep
-from partialfair.algorithms.regression.stochastic_approximation import (
+from papers.dp_postprocessing.algorithms.per_step import EveryStep
+from papers.dp_postprocessing.algorithms.stochastic_approximation import (
     OPTIMISERS,
     DualSteps,
     PlainSteps,
@@ -17,6 +16,7 @@ from partialfair.algorithms.regression.stochastic_approximation import (
     sgd3_with_sgd,
     shift_of,
 )
+from partialfair.algorithms.regression.fair_dual import Dual, split
 from partialfair.models.grid_predictor import PlugIns
 from tests.algorithms.regression.test_fair_dual import random_dual
 

@@ -8,13 +8,7 @@ from pydantic import ValidationError
 from scipy import sparse
 from scipy.optimize import linprog
 
-from partialfair.algorithms.stochastic.ghost_subproblem import (
-    Subproblem,
-    general_direction,
-    kappa_of,
-    pair_direction,
-    pair_kappa,
-)
+from partialfair.algorithms.ghost_subproblem import Subproblem, general_direction, kappa_of, pair_direction, pair_kappa
 
 SLACK = 0.005
 
@@ -110,7 +104,7 @@ def test_closed_form_is_200_times_faster_at_the_size_of_the_network():
 
     def general():
         # The problem as it stands, as a general QP solver has to take it: all 2,753 variables in their box.
-        from partialfair.algorithms.stochastic import ghost_subproblem as module
+        from partialfair.algorithms import ghost_subproblem as module
 
         kappa = kappa_of(values, jacobian, options)
         eye = sparse.eye_array(g.size)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 from test_stochastic_methods import sgd, small_problem, starts, switching
 
-from partialfair.algorithms.stochastic.stochastic_run import Plan, run
+from papers.stochastic_benchmark.algorithms.stochastic_run import Plan, run
 
 
 def test_the_tolerance_of_switching_begins_anew_with_every_pass():

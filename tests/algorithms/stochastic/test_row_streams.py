@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from partialfair.algorithms.stochastic.row_streams import CHUNK, Balanced, Permutations
+from papers.stochastic_benchmark.algorithms.row_streams import CHUNK, Balanced, Permutations
 
 POOL = np.arange(100, 137)
 

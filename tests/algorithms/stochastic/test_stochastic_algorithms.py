@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from papers.stochastic_benchmark.algorithms import stochastic_tasks as stochastic
+from papers.stochastic_benchmark.algorithms.stochastic_run import run
 from papers.stochastic_benchmark.datasets import acs_income_ok_race
 from partialfair import plugins
 from partialfair.algorithms.contract import Task
 from partialfair.algorithms.measure import measure
-from partialfair.algorithms.stochastic import stochastic_tasks as stochastic
-from partialfair.algorithms.stochastic.stochastic_run import run
+from partialfair.data.checkpoint import Checkpoint
 from partialfair.metrics import get
-from partialfair.tables.checkpoint import Checkpoint
 from reproduction.datasets import simulated
 from reproduction.datasets.splits import make_split
 

@@ -4,18 +4,19 @@ import numpy as np
 import pytest
 from toy_stochastic import Toy, walk
 
+from papers.stochastic_benchmark.algorithms import stochastic_run
 from papers.stochastic_benchmark.algorithms.sgd import PlainSteps, SGDSettings
 from papers.stochastic_benchmark.algorithms.ssl_alm import SmoothedSteps, SSLALMSettings
+from papers.stochastic_benchmark.algorithms.stochastic_ghost import GhostSettings, GhostSteps
+from papers.stochastic_benchmark.algorithms.stochastic_problem import StochasticPoint, StochasticProblem
+from papers.stochastic_benchmark.algorithms.stochastic_run import Plan, run
 from papers.stochastic_benchmark.algorithms.stochastic_switching import StochasticSwitchingSettings, SwitchingSteps
-from partialfair.algorithms.stochastic import stochastic_run
-from partialfair.algorithms.stochastic.stochastic_ghost import GhostSettings, GhostSteps, level_weight
-from partialfair.algorithms.stochastic.stochastic_problem import StochasticPoint, StochasticProblem
-from partialfair.algorithms.stochastic.stochastic_run import Plan, run
+from partialfair.algorithms.ghost_subproblem import level_weight
 from partialfair.constraints import loss_parity
 from partialfair.constraints.stratum_means import sampled
+from partialfair.data.checkpoint import Checkpoint
 from partialfair.models.stacked import StackedLinear, StackedMLP
 from partialfair.seeding import generator
-from partialfair.tables.checkpoint import Checkpoint
 
 
 def smoothed(**options):

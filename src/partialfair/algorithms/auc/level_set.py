@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from pydantic import Field, PositiveFloat, PositiveInt
 from scipy import sparse
 
-from partialfair.algorithms.auc.kernels.pair_minimax import oracle, upper_bound
 from partialfair.algorithms.contract import Settings
-from partialfair.tables.auc_sets import FourSets, cell_counts
+from partialfair.data.auc_sets import FourSets, cell_counts
+from partialfair.kernels.pair_minimax import oracle, upper_bound
 
 Vector = NDArray[np.float64]
 CSR: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64], Vector]

@@ -25,9 +25,9 @@ from scipy import sparse
 from scipy.linalg import cholesky, eigh, solve_triangular
 from scipy.optimize import brentq, minimize_scalar
 
+from partialfair.data.auc_sets import FourSets, cell_counts
+from partialfair.data.dataset import Matrix
 from partialfair.errors import InfeasibleError
-from partialfair.tables.auc_sets import FourSets, cell_counts
-from partialfair.tables.dataset import Matrix
 
 Vector = NDArray[np.float64]
 RIDGE = 1e-8

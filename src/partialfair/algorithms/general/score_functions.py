@@ -6,9 +6,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from partialfair.data.dataset import Matrix
 from partialfair.models.features import Standardiser, features
 from partialfair.models.linear import GroupLinear
-from partialfair.tables.dataset import Matrix
 
 Vector = NDArray[np.float64]
 

@@ -20,7 +20,7 @@ from partialfair.algorithms.linear.problem import LinearProblem, Point
 from partialfair.algorithms.linear.rank_map import padded
 from partialfair.constraints.family import built
 from partialfair.constraints.program import HingeProgram, Side
-from partialfair.tables.intervals import GroupPairs, for_groups, measure
+from partialfair.data.intervals import GroupPairs, for_groups, measure
 
 Vector = NDArray[np.float64]
 PSP = "partial_statistical_parity"

@@ -17,10 +17,10 @@ from partialfair.algorithms.linear.certificate import LinearPoint
 from partialfair.algorithms.linear.problem import linear_problem, score_at
 from partialfair.algorithms.linear.unconstrained import UnconstrainedSettings, minimum
 from partialfair.constraints.common import slack_per_group
+from partialfair.data.dataset import Dataset
+from partialfair.data.intervals import Pairs, for_groups, measure
 from partialfair.errors import ConfigError
 from partialfair.models.linear import LinearScore
-from partialfair.tables.dataset import Dataset
-from partialfair.tables.intervals import Pairs, for_groups, measure
 
 FAMILY = "partial_demographic_parity"
 Vector = NDArray[np.float64]

@@ -10,8 +10,8 @@ from partialfair.algorithms import tuning
 from partialfair.algorithms.contract import Algorithm, Fit, Look, Settings, Task, Trace
 from partialfair.algorithms.linear.certificate import LinearPoint
 from partialfair.algorithms.linear.idca_solver import Configuration, Run, advance, start_runs
-from partialfair.algorithms.linear.kernels.columns import lanes_for
 from partialfair.algorithms.linear.problem import linear_problem, score_at
+from partialfair.kernels.score_columns import lanes_for
 
 
 class IDCASettings(Settings):

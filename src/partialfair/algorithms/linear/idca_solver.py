@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partialfair.algorithms.contract import Record
-from partialfair.algorithms.linear.kernels.columns import columns_for, lanes_for, passes
-from partialfair.algorithms.linear.kernels.switching import switching_steps
 from partialfair.algorithms.linear.problem import LinearProblem
 from partialfair.constraints.program import HingeProgram
+from partialfair.kernels.score_columns import columns_for, lanes_for, passes
+from partialfair.kernels.switching_steps import switching_steps
 
 Vector = NDArray[np.float64]
 

@@ -9,8 +9,8 @@ from scipy.linalg import cholesky
 from scipy.linalg.lapack import dtrtri
 
 from partialfair.algorithms.linear.problem import LinearProblem
-from partialfair.models.gram import gram, mirrored
-from partialfair.models.rows import adjoint_one
+from partialfair.kernels.gram import gram, mirrored
+from partialfair.kernels.row_sums import adjoint_one
 
 Vector = NDArray[np.float64]
 RIDGE = 1e-4  # share of the mean curvature added to every direction: one-hot columns leave some flat

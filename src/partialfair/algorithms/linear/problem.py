@@ -9,18 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partialfair.algorithms.contract import Record, Task, linear_score
-from partialfair.algorithms.linear.kernels.pointwise import (
-    add_hinge_residual,
-    hinge_means,
-    hinge_slopes,
-    logistic_exact,
-)
 from partialfair.constraints.program import HingeProgram
+from partialfair.data.dataset import Matrix
+from partialfair.kernels.pointwise import add_hinge_residual, hinge_means, hinge_slopes, logistic_exact
+from partialfair.kernels.row_sums import adjoint_one, forward_one
 from partialfair.models.design import GroupedDesign
 from partialfair.models.features import Standardiser
 from partialfair.models.linear import GroupLinear, LinearScore
-from partialfair.models.rows import adjoint_one, forward_one
-from partialfair.tables.dataset import Matrix
 
 Vector = NDArray[np.float64]
 Point = tuple[Vector, Vector]  # parameters (R, d+1) and auxiliary variables (P,)

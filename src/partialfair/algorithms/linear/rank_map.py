@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from partialfair.data.intervals import GroupPairs, Interval, Pairs, measure, require_rows
+from partialfair.data.weights import rows_counted, whole_weights
 from partialfair.errors import ConfigError
 from partialfair.metrics import ranks
 from partialfair.models.rank_map import RankMap
-from partialfair.tables.intervals import GroupPairs, Interval, Pairs, measure, require_rows
-from partialfair.tables.weights import rows_counted, whole_weights
 
 Vector = NDArray[np.float64]
 KNOTS = 2048

@@ -25,7 +25,7 @@ from scipy.optimize import minimize
 
 from partialfair.algorithms.linear.newton import Scaling
 from partialfair.algorithms.linear.problem import LinearProblem, State
-from partialfair.tables.intervals import Pairs
+from partialfair.data.intervals import Pairs
 
 Vector = NDArray[np.float64]
 THRESHOLDS = 40

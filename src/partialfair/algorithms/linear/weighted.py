@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from partialfair.algorithms.linear.kernels.weighted import weighted_logistic
 from partialfair.algorithms.linear.newton import LARGEST, MANY_ROWS, SAMPLE, Scaling, newton_steps
 from partialfair.algorithms.linear.problem import LinearProblem, State
+from partialfair.kernels.weighted_loss import weighted_logistic
 
 Vector = NDArray[np.float64]
 NEWTON_TOLERANCE = 1e-7

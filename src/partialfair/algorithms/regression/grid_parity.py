@@ -16,9 +16,9 @@ from partialfair.algorithms.regression import proximal_newton
 from partialfair.algorithms.regression.cumulative_dual import CumulativeDual, per_atom
 from partialfair.algorithms.regression.fair_dual import Dual, atoms
 from partialfair.algorithms.regression.quantile_maps import weighted_distance
+from partialfair.data.predictions import Predictions
 from partialfair.errors import ConfigError
 from partialfair.models.grid_predictor import group_weights, softmax
-from partialfair.tables.predictions import Predictions
 
 Vector = NDArray[np.float64]
 HALF_ATOMS = (10, 50)

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partialfair.algorithms.regression.fair_dual import Dual, split
-from partialfair.algorithms.regression.kernels import fair_dual as kernels
 from partialfair.errors import InfeasibleError
+from partialfair.kernels import fair_dual_steps as kernels
 
 Vector = NDArray[np.float64]
 FIRST_RIDGE, LEAST_RIDGE, LARGEST_RIDGE = 1e-6, 1e-8, 1e3

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from partialfair.constraints.kernels.pair_sums import pair_hinge, pair_squared_hinge, sorted_pair_sum, top_weights
 from partialfair.constraints.losses.base import Vector
 from partialfair.errors import NotEstimableError
+from partialfair.kernels.pair_sums import pair_hinge, pair_squared_hinge, sorted_pair_sum, top_weights
 
 KERNELS = {"hinge": pair_hinge, "squared_hinge": pair_squared_hinge}
 """Surrogates of ``1[s_i < s_j]`` that fall as s_i - s_j rises: the largest terms are those of the top negatives."""

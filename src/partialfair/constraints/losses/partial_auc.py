@@ -13,9 +13,9 @@ import numpy as np
 
 from partialfair.constraints.losses.base import Loss, Vector
 from partialfair.constraints.losses.pairs import KERNELS, Classes, pair_loss
+from partialfair.data.intervals import Interval, Pairs, bounds, format_interval
 from partialfair.errors import ConfigError, NotEstimableError
 from partialfair.plugins import did_you_mean
-from partialfair.tables.intervals import Interval, Pairs, bounds, format_interval
 
 LOSS = "pairwise partial AUC loss"
 

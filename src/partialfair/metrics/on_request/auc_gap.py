@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
+from partialfair.data import guards
+from partialfair.data.auc_sets import PRESETS, FourSets, cell_counts, cells_of
 from partialfair.errors import NotEstimableError
 from partialfair.metrics.ranks import check_scores
 from partialfair.metrics.registry import Metric, require_binary
-from partialfair.tables import guards
-from partialfair.tables.auc_sets import PRESETS, FourSets, cell_counts, cells_of
 
 
 def auc_between(scores: NDArray, first: NDArray[np.bool_], second: NDArray[np.bool_]) -> float:

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from partialfair.data import guards
 from partialfair.metrics.ranks import check_scores
 from partialfair.metrics.registry import Metric, require_binary
-from partialfair.tables import guards
 
 
 @guards.of_rows

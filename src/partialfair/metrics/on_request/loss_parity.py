@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from partialfair.data import guards
+from partialfair.data.intervals import FULL
 from partialfair.errors import NotEstimableError
 from partialfair.metrics.pairwise import auc
 from partialfair.metrics.ranks import check_scores
 from partialfair.metrics.registry import Metric, require_binary
-from partialfair.tables import guards
-from partialfair.tables.intervals import FULL
 
 BINS = 50
 Rates = Callable[[NDArray, NDArray], tuple[float, ...]]

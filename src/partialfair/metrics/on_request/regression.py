@@ -1,6 +1,6 @@
 """Regression: risk, and Kolmogorov-Smirnov distances between the distributions of predictions of groups.
 
-``scores`` are numbers (n,), or the predictions of a randomised predictor (:mod:`partialfair.tables.predictions`), whose
+``scores`` are numbers (n,), or the predictions of a randomised predictor (:mod:`partialfair.data.predictions`), whose
 probabilities enter as they are: nothing is sampled. Source: DP post-processing paper, appendix G.
 """
 
@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from partialfair.data import guards
+from partialfair.data.intervals import for_groups
+from partialfair.data.predictions import Predictions
 from partialfair.errors import NotEstimableError
 from partialfair.metrics import partial
 from partialfair.metrics.ranks import check_groups, check_scores, n_groups_of
 from partialfair.metrics.registry import Metric
 from partialfair.seeding import generator
-from partialfair.tables import guards
-from partialfair.tables.intervals import for_groups
-from partialfair.tables.predictions import Predictions
 
 Floats = NDArray[np.float64]
 PERMUTATIONS = 200

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from partialfair import plugins
+from partialfair.data.files import atomic_path
 from partialfair.errors import ConfigError
-from partialfair.tables.files import atomic_path
 
 TEMPLATES = Path(__file__).parent / "templates"
 SHARED = "cross_paper"

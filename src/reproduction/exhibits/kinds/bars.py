@@ -7,9 +7,9 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import Field
 
+from partialfair.data.intervals import format_interval
 from partialfair.metrics import get
 from partialfair.metrics.uncertainty import Estimate, t_interval
-from partialfair.tables.intervals import format_interval
 from reproduction.exhibits import canvas, runs, style
 from reproduction.exhibits.canvas import PlotCurve, PlotPanel
 from reproduction.exhibits.exhibit import Context, ExhibitKind, Line, Options

@@ -14,13 +14,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from partialfair.data.dataset import Dataset
+from partialfair.data.files import read_json
+from partialfair.data.intervals import Interval, format_interval
 from partialfair.metrics import evaluate_all
 from partialfair.metrics.uncertainty import Estimate, t_interval
 from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
-from partialfair.tables.dataset import Dataset
-from partialfair.tables.files import read_json
-from partialfair.tables.intervals import Interval, format_interval
 from reproduction.exhibits import style
 from reproduction.exhibits.exhibit import Context, ExhibitKind, Options
 from reproduction.grid import paths

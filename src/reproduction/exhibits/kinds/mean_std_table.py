@@ -8,10 +8,10 @@ from typing import Any
 
 from pydantic import Field, field_validator
 
+from partialfair.data.intervals import format_interval
 from partialfair.metrics import get
 from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
-from partialfair.tables.intervals import format_interval
 from reproduction.exhibits import runs, style
 from reproduction.exhibits.exhibit import Context, ExhibitKind, Line, Options
 from reproduction.verdicts import run_scores, scorecard, setting_parts

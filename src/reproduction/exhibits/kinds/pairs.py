@@ -5,9 +5,9 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from partialfair.data.intervals import format_interval
 from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
-from partialfair.tables.intervals import format_interval
 from reproduction.exhibits import style
 from reproduction.exhibits.exhibit import Context, ExhibitKind, Line, Options
 from reproduction.verdicts import nulls, scorecard, setting_parts

@@ -1,0 +1,1 @@
+"""The paper's method, its baselines and their networks."""

@@ -1,0 +1,90 @@
+"""Post-processing baseline: one group's scores of the unconstrained model are scaled and shifted."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from pydantic import PositiveFloat
+
+from papers.auc_fairness.algorithms.auc_common import AUCAlgorithm, AUCRows, ModelSettings, Pool, Quality, choose
+from papers.auc_fairness.algorithms.auc_pools import affine_models, descent_pool
+from papers.auc_fairness.algorithms.pair_networks import surrogate_values
+from partialfair.algorithms.contract import Look
+from partialfair.data.dataset import Dataset
+from partialfair.kernels.cell_auc import rescaled_win_tables
+
+
+class PostProcessingSettings(ModelSettings):
+    """Settings of the grid, as printed in the paper.
+
+    Attributes:
+        largest_scale, scale_step: scales 0, step, ..., largest.
+        largest_shift, shift_step: shifts -largest, ..., largest.
+    """
+
+    largest_scale: PositiveFloat = 5.0
+    scale_step: PositiveFloat = 0.05
+    largest_shift: PositiveFloat = 3.0
+    shift_step: PositiveFloat = 0.1
+
+
+class AUCPostProcessing(AUCAlgorithm[PostProcessingSettings]):
+    """``w1 h + w2`` for the protected group, h for the other, (w1, w2) chosen on validation rows among a grid.
+
+    Source: AUC fairness paper, section 6, after Kallus and Zhou (2019). A positive affine map of one group leaves every
+    comparison within a group as it was, so it cannot change an intra-group gap.
+    """
+
+    settings = PostProcessingSettings
+    label = "Post-processing"
+    paper = "AUC fairness paper, section 6"
+    look = Look("#CC79A7", "D", (0, (3, 1)))
+
+    def applies_to(self, constraint: str, data: Dataset) -> str | None:
+        """Gaps that compare rows of different groups."""
+        reason = super().applies_to(constraint, data)
+        if reason is None and constraint == "auc_gap_intra_group":
+            return "a positive affine map of one group does not change comparisons within groups"
+        return reason
+
+    def pool(self, rows: AUCRows, settings: PostProcessingSettings, targets: Sequence[float]) -> Pool:
+        """One candidate per pair of the grid."""
+        inner, squash = self._unconstrained(rows, settings)
+        scales = settings.scale_step * np.arange(round(settings.largest_scale / settings.scale_step) + 1)
+        half = round(settings.largest_shift / settings.shift_step)
+        shifts = settings.shift_step * np.arange(-half, half + 1)
+        part = rows.task.validation
+        scores = affine_scores(inner, part, squash)
+        cells = [np.sort(scores[rows.validation_cells == cell]) for cell in range(4)]
+        wins = np.empty((scales.size, shifts.size, 4, 4))
+        rescaled_win_tables(*cells, scales, shifts, wins)
+        quality = Quality.of(wins.reshape(-1, 4, 4), rows.validation_cells, rows.sets)
+        pairs = [(float(scale), float(shift)) for scale in scales for shift in shifts]
+        tags = [f"scale={scale:.2f} shift={shift:.1f}" for scale, shift in pairs]
+
+        def model(i: int) -> Any:
+            return affine_models(rows, inner, *pairs[i], squash)
+
+        def objective(i: int) -> float:
+            train = rows.task.train
+            own = affine_scores(inner, train, squash)
+            moved = np.where(rows.cells >= 2, pairs[i][0] * own + pairs[i][1], own)
+            return float(surrogate_values(moved[:, None], rows.cells, rows.sets, settings.c1, settings.c2)[0, 0])
+
+        return Pool(quality, tags, np.full(len(tags), np.nan), model, objective)
+
+    def _unconstrained(self, rows: AUCRows, settings: PostProcessingSettings) -> tuple[Any, bool]:
+        """The unconstrained model, and whether its scores go through a sigmoid."""
+        if settings.model == "linear":
+            return rows.linear_score(rows.problem.unconstrained()), False
+        found = descent_pool(rows, settings, "plain", [0.0], "")
+        return found.model(choose(found.quality, np.inf).index), True
+
+
+def affine_scores(inner: Any, part: Dataset, squash: bool) -> np.ndarray:
+    """Scores (n,) that the affine map applies to."""
+    scores = np.asarray(inner.scores(part.X, part.group), np.float64)
+    return 1 / (1 + np.exp(-np.clip(scores, -500, 500))) if squash else scores
+
+
+ALGORITHM = AUCPostProcessing()

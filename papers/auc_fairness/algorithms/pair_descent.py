@@ -1,0 +1,82 @@
+"""Stochastic gradient baselines of AUC fairness on linear models: proxy-Lagrangian, correlation penalty, no constraint.
+
+Source: AUC fairness paper, section 6 and appendix E. In the proxy-Lagrangian the weights descend on ``f0 + lambda1 f1 +
+lambda2 f2`` with the quadratic pair loss, while the multipliers rise by the true gap, which counts wins; so the two
+players do not share an objective.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import PositiveFloat, PositiveInt
+
+from partialfair.algorithms.auc.level_set import PairLoss, Rows, marked_steps
+from partialfair.data.auc_sets import cell_counts
+from partialfair.kernels.pair_descent_steps import CORRELATION, PLAIN, PROXY, linear_descent
+
+Vector = NDArray[np.float64]
+KINDS = {"plain": PLAIN, "proxy": PROXY, "correlation": CORRELATION}
+CHUNK = 10_000  # steps whose batches are drawn at once
+
+
+class DescentBudget(PairLoss):
+    """Settings, the same for all runs of a batch.
+
+    Attributes:
+        batch: rows per step, drawn with replacement.
+        steps: in all.
+        cap: largest multiplier.
+        radius: bound on the norm of the weights.
+        marks: steps after which iterate and running mean are candidates.
+    """
+
+    batch: PositiveInt = 100
+    steps: PositiveInt = 40_000
+    cap: PositiveFloat = 100.0
+    radius: PositiveFloat = 10.0
+    marks: PositiveInt = 60
+
+
+def solve(
+    rows: Rows,
+    kind: str,
+    amounts: Sequence[float] | Vector,
+    constants: Sequence[float] | Vector,
+    random: np.random.Generator,
+    budget: DescentBudget,
+) -> tuple[Vector, NDArray[np.int64]]:
+    """Run R pairs of an amount (kappa, or a penalty weight) and a step constant c on the same batches.
+
+    Args:
+        rows: training rows.
+        kind: "plain", "proxy" or "correlation".
+        amounts, constants: (R,) each.
+        random: source of the batches.
+        budget: settings.
+
+    Returns:
+        Snapshots (S, p): iterates and running means, those that are not finite left out; and their run (S,).
+
+    Raises:
+        NotEstimableError: a set has no rows.
+    """
+    rows.sets.require(cell_counts(rows.cells))
+    amount, c = np.asarray(amounts, np.float64), np.asarray(constants, np.float64)
+    shape = (rows.X.shape[1], c.size)
+    weights, mean, multipliers = np.zeros(shape), np.zeros(shape), np.zeros((2, c.size))
+    marks = marked_steps(budget.steps, budget.marks)
+    kept: list[tuple[Vector, NDArray[np.int64]]] = []
+    for begin in range(0, budget.steps, CHUNK):
+        steps = min(CHUNK, budget.steps - begin)
+        batches = random.integers(0, rows.cells.size, (steps, budget.batch))
+        inside = marks[(marks > begin) & (marks <= begin + steps)]
+        snapshots = np.empty((2 * inside.size, *shape))
+        linear_descent(
+            KINDS[kind], *rows.arrays, rows.cells, batches, begin, begin, rows.sets.table, weights, multipliers, amount,
+            c, budget.c1, budget.c2, budget.cap, budget.radius, mean, inside, snapshots,
+        )  # fmt: skip
+        for snapshot in snapshots:
+            good = np.isfinite(snapshot).all(axis=0)
+            kept.append((snapshot[:, good].T, np.flatnonzero(good)))
+    return np.concatenate([w for w, _ in kept]), np.concatenate([run for _, run in kept])

@@ -1,0 +1,60 @@
+"""The stochastic feasible level-set method (SFLS) for linear scores."""
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+from pydantic import Field, PositiveFloat
+
+from papers.auc_fairness.algorithms.auc_common import CONSTANTS, SLACKS, AUCAlgorithm, AUCRows, AUCSettings, Pool
+from papers.auc_fairness.algorithms.auc_pools import linear_pool
+from partialfair.algorithms.auc import level_set
+from partialfair.algorithms.auc.level_set import LevelSetBudget
+from partialfair.algorithms.auc.quadratic_auc import slack_of
+from partialfair.algorithms.contract import Look
+
+
+class LevelSetSettings(AUCSettings, LevelSetBudget):
+    """Settings of the level-set methods, besides those of the solver.
+
+    Attributes:
+        kappa_train: training tolerances; one that leaves no slack is an error.
+        mode: "pooled": the candidates of all training tolerances serve every target; "same": only those trained with
+            the target, in place of ``kappa_train`` (the paper's literal reading).
+        constants: c of the steps; all are tried.
+    """
+
+    kappa_train: tuple[PositiveFloat, ...] = Field(SLACKS, min_length=1)
+    mode: Literal["pooled", "same"] = "pooled"
+    constants: tuple[PositiveFloat, ...] = Field(CONSTANTS, min_length=1)
+
+    def grid(self, targets: Sequence[float]) -> list[tuple[float, float]]:
+        """Pairs of a training tolerance and a step constant.
+
+        Raises:
+            InfeasibleError: a tolerance leaves no slack.
+        """
+        own = [kappa for kappa in targets if np.isfinite(kappa)] if self.mode == "same" else self.kappa_train
+        for kappa in own:
+            slack_of(kappa, self.c1, self.c2)
+        return [(kappa, c) for kappa in own for c in self.constants]
+
+
+class SFLS(AUCAlgorithm[LevelSetSettings]):
+    """Runs for every training tolerance and step constant at once (AUC fairness paper, Algorithms 1 and 2)."""
+
+    settings = LevelSetSettings
+    label = "Level-set (SFLS)"
+    paper = "AUC fairness paper, Algorithms 1 and 2"
+    look = Look("#0072B2", "o")
+
+    def pool(self, rows: AUCRows, settings: LevelSetSettings, targets: Sequence[float]) -> Pool:
+        """Snapshots of SFLS for every training tolerance and step constant, tagged by both."""
+        kappas, constants = np.array(settings.grid(targets)).T
+        found = level_set.solve(rows.rows, 1.0 + kappas, constants, rows.random("sfls"), settings, rows.task.report)
+        tags = [f"kappa_train={kappa:g} c={c:g}" for kappa, c in zip(kappas, constants, strict=True)]
+        facts = {"largest_auxiliary": float(max(np.nanmax(call.extreme) for call in found.calls))}
+        return linear_pool(rows, found.snapshots, [tags[r] for r in found.run], kappas[found.run], **facts)
+
+
+ALGORITHM = SFLS()

@@ -1,0 +1,1 @@
+"""The paper's post-processing, its plug-ins and the reduction that it is compared with."""

@@ -1,0 +1,92 @@
+"""SSG direct: the switching subgradient method on the constraints themselves, without IDCA's linearisation."""
+
+from pydantic import Field, PositiveFloat, PositiveInt, model_validator
+
+from papers.partial_fairness.algorithms.subgradient import Run, Switching, advance, start_runs
+from partialfair.algorithms import tuning
+from partialfair.algorithms.contract import Algorithm, Fit, Look, Settings, Task, Trace
+from partialfair.algorithms.linear.certificate import LinearPoint
+from partialfair.algorithms.linear.problem import linear_problem, score_at
+
+ACCEPTED = 1e-3
+"""Largest constraint value accepted: the paper's largest static tolerance."""
+ROUNDING = 1e-5  # of the kernels, which take constraint values in single precision
+
+
+class SSGSettings(Settings):
+    """Candidates and schedule of the tuning protocol (Partial fairness paper, appendix G.7).
+
+    Attributes:
+        static: candidates for a constant tolerance eps.
+        diminishing: candidates for c in eps = c / (t + 1).
+        tuning_steps: steps after which the candidate with the lowest loss is chosen.
+        total_steps: steps of the chosen one.
+        record_every: steps between two lines of the history.
+    """
+
+    static: list[PositiveFloat] = Field([1e-4, 2e-4, 5e-4, 1e-3])
+    diminishing: list[PositiveFloat] = Field([0.2, 0.5, 1.0, 2.0])
+    tuning_steps: PositiveInt = 10_000
+    total_steps: PositiveInt = 50_000
+    record_every: PositiveInt = 250
+
+    @model_validator(mode="after")
+    def _candidates_and_schedule(self) -> "SSGSettings":
+        if not self.static and not self.diminishing:
+            raise ValueError("static and diminishing are both empty; give at least one candidate")
+        if self.total_steps < self.tuning_steps:
+            raise ValueError(f"total_steps must not be smaller than tuning_steps ({self.tuning_steps})")
+        return self
+
+
+class SSG(Algorithm[SSGSettings]):
+    """Switching subgradient method on f_i, static or diminishing tolerance chosen by the loss it reaches."""
+
+    settings = SSGSettings
+    label = "SSG direct"
+    paper = "Partial fairness paper, appendix G.7"
+    look = Look("#7a6a00", "d", (0, (4, 1.5)))
+    general = False
+
+    def fit(self, task: Task, settings: SSGSettings) -> Fit:
+        """Choose the tolerance by the loss on the training rows, then continue that run; no validation rows."""
+        problem = linear_problem(task)
+        rules = [Switching(static=eps) for eps in settings.static] + [
+            Switching(diminishing=c) for c in settings.diminishing
+        ]
+        runs = start_runs(problem, rules)
+
+        def progress(run: Run) -> None:
+            if run.taken % 10_000 == 0:
+                record = run.history[-1]
+                task.report(
+                    f"{_name(run)} step {run.taken}: loss {record.objective:.5f}, violation {record.violation:.1e}"
+                )
+
+        advance(problem, runs, settings.tuning_steps, every=settings.record_every, report=progress)
+        losses = [run.history[-1].objective for run in runs]
+        excess = [0.0 if run.settled else run.history[-1].violation for run in runs]
+        best = runs[tuning.select({"loss": losses, "violation": excess}, tuning.LOWEST_LOSS_WITHIN, limit=0.0).index]
+        task.report(f"chosen {_name(best)}, loss {best.history[-1].objective:.5f}")
+        advance(problem, [best], settings.total_steps, every=settings.record_every, report=progress)
+        assert isinstance(best.rule, Switching)
+        eps = best.rule.tolerance(settings.total_steps)
+        witness = LinearPoint(
+            problem,
+            *best.result,
+            active_within=max(2 * eps, 1e-3),
+            accepted=max(ACCEPTED, eps) + ROUNDING,
+            remedy=f"use static tolerances, or more than {best.taken} steps",
+        )
+        chosen = {"static": best.rule.static, "diminishing": best.rule.diminishing}
+        trace = Trace({_name(run): run.history for run in runs}, _name(best))
+        return Fit(score_at(task, *best.result), chosen, trace, witness)
+
+
+def _name(run: Run) -> str:
+    """Name of a candidate in histories and progress lines."""
+    assert isinstance(run.rule, Switching)
+    return f"eps={run.rule.static:g}" if run.rule.static else f"eps={run.rule.diminishing:g}/(t+1)"
+
+
+ALGORITHM = SSG()

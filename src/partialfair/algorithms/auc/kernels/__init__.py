@@ -1,1 +1,0 @@
-"""The compiled loops over pairs of rows."""

@@ -1,1 +1,0 @@
-"""Stochastic methods of the benchmark paper."""

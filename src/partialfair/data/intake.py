@@ -1,0 +1,693 @@
+"""One intake for the columns that people pass: lists, arrays, series, dataframes, Arrow and columns of files.
+
+Every entry point reads columns here, so that each question has one answer:
+
+* Missing is ``None``, NaN, ``NA``, ``NaT``, a null of Arrow and a masked entry, in whatever holds the column. Blank
+  text is missing too, and so are the texts that NumPy and pandas make of a missing value (:data:`NULL_TEXTS`). Columns
+  of files know further words, by what the column is for (:data:`MISSING_WORDS`).
+* Values are compared by their text, numbers by their value: ``1`` and ``1.0`` are one value.
+* Values that look alike (:func:`looks_of`) may be one value written in two ways, or two. They are refused.
+* Rows are told apart by position. Columns of pandas whose indexes say otherwise are refused.
+* Two columns never share a name.
+
+Rows count from 0 in errors.
+"""
+
+import re
+import unicodedata
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from partialfair.data.frames import to_pandas
+from partialfair.data.groups import check_names, codes_for, group_labels, text_of
+from partialfair.errors import DataError
+from partialfair.plugins import nearest
+
+NULL_TEXTS = frozenset(("", "nan", "nat", "<na>"))
+"""Texts, in lower case, that stand for a missing value wherever they occur."""
+
+NOT_AVAILABLE = frozenset(("na", "n/a", "n.a", "n.a.", "#n/a", "null"))
+"""Further words of files for a missing value, in lower case; a group may have such a name, as Namibia's code is NA."""
+
+NO_ANSWER = frozenset(("?", "-", "--", ".", "none", "unknown"))
+"""Further words of files, in lower case, that are no number and no label, and may well be a category."""
+
+MISSING_WORDS: Mapping[str, frozenset[str]] = {
+    "group": NULL_TEXTS,
+    "category": NULL_TEXTS | NOT_AVAILABLE,
+    "label": NULL_TEXTS | NOT_AVAILABLE | NO_ANSWER,
+    "number": NULL_TEXTS | NOT_AVAILABLE | NO_ANSWER,
+}
+"""What is missing in a column of a file, by what the column is for."""
+
+MISSING_GROUP = "missing"
+"""Name of the group of rows without a value, where that is asked for."""
+
+MISSING = ("refuse", "drop", "group")
+"""What can be done about rows with a missing value."""
+
+BEYOND_ALL = (
+    "write a finite number beyond all others in their place, as ranks alone count: without these rows the result would "
+    "be about other people"
+)
+"""What to do about infinite scores, such as log-odds of 0 and 1."""
+
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?")
+
+
+class Faults(list[str]):
+    """Faults of several columns, which are told together."""
+
+    @contextmanager
+    def noted(self) -> Iterator[None]:
+        """Note the fault that the block raises."""
+        try:
+            yield
+        except DataError as error:
+            self.append(str(error))
+
+    def settle(self) -> None:
+        """Raise what was noted as one error, in which a remedy of several faults stands once.
+
+        Raises:
+            DataError: anything was noted.
+        """
+        if not self:
+            return
+        of_remedy: dict[str, list[str]] = {}
+        for fault in self:
+            what, _, remedy = fault.partition("; ")
+            of_remedy.setdefault(remedy, []).append(what)
+        told = "; ".join("; ".join([*faults, remedy]) for remedy, faults in of_remedy.items())
+        raise DataError(told if len(self) == 1 else f"{len(self)} faults: {told}")
+
+
+@dataclass(frozen=True, eq=False)
+class Levels:
+    """A column as codes.
+
+    Attributes:
+        codes: (n,) places in ``texts``; -1 where the value is missing.
+        texts: the different values as texts, in the order of their first rows.
+        values: the same values as they were given.
+    """
+
+    codes: NDArray[np.int64]
+    texts: tuple[str, ...]
+    values: tuple[Any, ...]
+
+    @property
+    def missing(self) -> NDArray[np.bool_]:
+        """Which rows (n,) have no value."""
+        return self.codes < 0
+
+    def with_missing(self, where: str) -> "Levels":
+        """The column with a level of its own for rows without a value, :data:`MISSING_GROUP`.
+
+        Raises:
+            DataError: the column ``where`` has a value that looks like it.
+        """
+        if not self.missing.any():
+            return self
+        if any(looks_of(text) & looks_of(MISSING_GROUP) for text in self.texts):
+            raise DataError(f"{where} has the value {MISSING_GROUP!r}, which rows without one would join; rename it")
+        codes = np.where(self.missing, len(self.texts), self.codes)
+        return Levels(codes, (*self.texts, MISSING_GROUP), (*self.values, MISSING_GROUP))
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """Groups of rows.
+
+    Attributes:
+        codes: (n,) places in ``names``; -1 where a value is missing and such rows are to be left out.
+        names: sorted.
+    """
+
+    codes: NDArray[np.int64]
+    names: tuple[str, ...]
+
+    @property
+    def missing(self) -> NDArray[np.bool_]:
+        """Which rows (n,) have no group."""
+        return self.codes < 0
+
+    def of(self, rows: NDArray[Any]) -> "Groups":
+        """Groups of some rows, all of which have one; names of which none is left are gone."""
+        codes = self.codes[rows]
+        present = np.bincount(codes, minlength=len(self.names)) > 0
+        names = tuple(name for name, occurs in zip(self.names, present, strict=True) if occurs)
+        return Groups((np.cumsum(present) - 1)[codes], names)
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """Labels of two values.
+
+    Attributes:
+        y: (n,) -1 or +1; NaN where the label is missing and such rows are to be left out.
+        positive: text of the label that is +1.
+        negative: texts of all others.
+    """
+
+    y: NDArray[np.float64]
+    positive: str
+    negative: tuple[str, ...]
+
+
+def columns(source: Any, what: str) -> dict[str, Any]:
+    """Columns by name of one column, a list of rows, a 2-D array, a mapping or a dataframe of any library.
+
+    Args:
+        source: what was passed; an entry is a text or a number.
+        what: name of the argument, which an unnamed column gets.
+
+    Raises:
+        DataError: no column, two of one name, or an array of more than two dimensions.
+    """
+    given = to_pandas(source)
+    if isinstance(given, Mapping):
+        pairs = list(given.items())
+    elif hasattr(given, "columns"):
+        pairs = [(name, given.iloc[:, place]) for place, name in enumerate(given.columns)]
+    elif _dimensions(given) < 2:
+        pairs = [(getattr(given, "name", None) or what, given)]
+    else:
+        if not isinstance(given, np.ndarray):  # of rows; NumPy would turn a missing value beside texts into a text
+            given = np.array([list(row) for row in given], object)
+        if given.ndim != 2:
+            raise DataError(
+                f"{what}: the array has {given.ndim} dimensions; pass one value or one line of values per row"
+            )
+        pairs = [(f"{what}[{place}]", given[:, place]) for place in range(given.shape[1])]
+    named: dict[str, Any] = {}
+    for name, values in pairs:
+        if str(name) in named:
+            raise DataError(f"{what}: column {str(name)!r} occurs twice; rename one of them")
+        named[str(name)] = values
+    if not named:
+        raise DataError(f"{what}: there is no column; pass at least one")
+    return named
+
+
+def read(values: Any) -> tuple[Any, NDArray[np.bool_]]:
+    """A column as an array or a pandas series, and which entries (n,) are missing; texts are not looked at.
+
+    A list keeps the types of its entries.
+    """
+    import pandas as pd
+
+    if np.ma.isMaskedArray(values):
+        masked = np.ma.getmaskarray(values)
+        plain = np.ma.getdata(values)
+        return plain, masked | np.asarray(pd.isna(plain))
+    if isinstance(values, pd.Series | pd.Index):
+        return pd.Series(values).reset_index(drop=True), np.asarray(pd.isna(values))
+    if isinstance(values, pd.api.extensions.ExtensionArray):
+        return pd.Series(values), np.asarray(pd.isna(values))
+    if isinstance(values, np.ndarray):
+        array = values
+    elif hasattr(values, "__array__") or not hasattr(values, "__len__") or isinstance(values, str | bytes):
+        array = np.asarray(values)
+    else:
+        array = _of_list(values)
+    return array, np.asarray(pd.isna(array)) if array.ndim else np.zeros(0, np.bool_)
+
+
+def levels(name: str, values: Any, what: str, words: Iterable[str] = NULL_TEXTS) -> Levels:
+    """Codes and texts of one column.
+
+    Args:
+        name: of the column.
+        values: n values of any type.
+        what: name of the argument.
+        words: texts in lower case that stand for a missing value.
+
+    Raises:
+        DataError: more than one dimension, a collection as value, or values that look alike.
+    """
+    import pandas as pd
+
+    array, missing = read(values)
+    if array.ndim != 1:
+        raise DataError(f"{what}: column {name!r} has {array.ndim} dimensions; pass one value per row")
+    where = what if name == what else f"{what}: column {name!r}"
+    if _is_objects(array):
+        array = np.asarray(array, object)
+        refuse_collections(name, array, what)
+        array = _told_apart(array, missing, where)
+    codes, distinct = pd.factorize(array)
+    codes = np.where(missing, -1, codes).astype(np.int64)
+    texts = [text_of(value) for value in distinct]
+    lost = [code for code, text in enumerate(texts) if is_missing(text, words)]
+    codes[np.isin(codes, lost)] = -1
+    occurring = np.flatnonzero(np.bincount(codes[codes >= 0], minlength=len(texts)))
+    place = np.full(len(texts) + 1, -1, np.int64)
+    place[occurring] = np.arange(occurring.size)
+    column = Levels(place[codes], tuple(texts[code] for code in occurring), tuple(distinct[code] for code in occurring))
+    if getattr(array.dtype, "kind", "O") not in "iufb":  # different numbers do not look alike
+        refuse_alike(column.texts, where, column.values, column.codes)
+    return column
+
+
+def is_missing(value: Any, words: Iterable[str] = NULL_TEXTS) -> bool:
+    """Whether a single value is missing: ``None``, NaN, or one of some texts, which are in lower case."""
+    return value.strip().casefold() in words if isinstance(value, str) else _is_null(value)
+
+
+def refuse_collections(name: str, array: NDArray[Any], what: str) -> None:
+    """Refuse an object array (n,) that holds lists, arrays or mappings.
+
+    Raises:
+        DataError: naming the row.
+    """
+    row = next((row for row, value in enumerate(array) if not isinstance(value, Hashable)), None)
+    if row is not None:
+        raise DataError(
+            f"{what}: column {name!r} has a collection of values in row {row}; write one text or number per row"
+        )
+
+
+def looks_of(value: Any) -> set[Any]:
+    """What a value looks like: two values that have a look in common look alike.
+
+    A text looks like itself without regard to case, blanks, invisible characters, the form of Unicode and periods at
+    its end; a text that reads as a number like the number; ``True`` and ``False`` like their names, and like 1 and 0.
+    """
+    text = text_of(value)
+    if not text.isascii():
+        marks = unicodedata.normalize("NFKC", text)
+        text = "".join(mark for mark in marks if unicodedata.category(mark) != "Cf")
+    text = " ".join(text.casefold().split())
+    text = text.rstrip(". ") or text
+    readings: set[Any] = {float(text) if _NUMBER.fullmatch(text) else text}
+    if isinstance(value, bool | np.bool_) or text in ("true", "false"):
+        readings |= {text, float(text == "true")}
+    return readings
+
+
+def alike(values: Sequence[Any]) -> Iterator[tuple[int, int]]:
+    """Places of pairs of values that look alike."""
+    first: dict[Any, int] = {}
+    for place, value in enumerate(values):
+        for look in looks_of(value):
+            if first.setdefault(look, place) != place:
+                yield first[look], place
+
+
+def refuse_alike(
+    texts: Sequence[str], what: str, values: Sequence[Any] | None = None, codes: NDArray[np.int64] | None = None
+) -> None:
+    """Refuse different values that look alike; numbers that are written in the same way are one value.
+
+    Args:
+        texts: the different values as texts.
+        what: what has these values, for the error.
+        values: the same values as they were given, if they may be other than texts.
+        codes: (n,) places of the values of rows, if the error is to name a row.
+
+    Raises:
+        DataError: naming two of them, and the first row of the later one.
+    """
+    check_names(texts, what)
+    given = texts if values is None else values
+    for one, other in alike(given):
+        if texts[one] == texts[other] and not any(isinstance(given[place], str | bytes) for place in (one, other)):
+            continue  # numbers of two precisions
+        shown = [repr(texts[place]) for place in (one, other)]
+        if shown[0] == shown[1]:
+            shown = [f"{texts[place]!r} ({type(given[place]).__name__})" for place in (one, other)]
+        row = "" if codes is None else f" in row {int(np.argmax(codes == other))}"
+        raise DataError(f"{what}: {shown[0]} and {shown[1]}{row} look alike; write them alike if they are one value, "
+                        "and less alike if they are two")  # fmt: skip
+
+
+def refuse_missing(missing: NDArray[np.bool_], where: str, values: Any, remedy: str) -> None:
+    """Refuse missing entries.
+
+    Args:
+        missing: which entries (n,) are missing.
+        where: the column, for the error.
+        values: the n entries, of which a text that stands for a missing value is shown.
+        remedy: what to do.
+
+    Raises:
+        DataError: naming the first row, its text and how many rows there are.
+    """
+    if not missing.any():
+        return
+    row, count = int(missing.argmax()), int(missing.sum())
+    more = f" ({count} such rows)" if count > 1 else ""
+    raise DataError(f"{where} has no value in row {row}{_shown(values, row)}{more}; {remedy}")
+
+
+def groups(
+    source: Any,
+    what: str = "groups",
+    missing: str = "refuse",
+    words: Iterable[str] = NULL_TEXTS,
+    remedy: str = "drop such rows or name them, say 'unknown'",
+) -> Groups:
+    """Groups of one or several columns; the values of several make one group per combination that occurs.
+
+    Args:
+        source: see :func:`columns`.
+        what: name of the argument, for errors.
+        missing: "refuse" rows without a value, "drop" them (their code is -1), or make a "group" of them.
+        words: texts in lower case that stand for a missing value.
+        remedy: what to do about missing values.
+
+    Raises:
+        DataError: a missing value that is refused, values that look alike, or columns of different lengths; of several
+            columns all faults are told.
+    """
+    faults, encoded = Faults(), {}
+    absent: NDArray[np.bool_] | None = None
+    for name, values in columns(source, what).items():
+        with faults.noted():
+            encoded_column = levels(name, values, what, words)
+            if absent is not None and len(encoded_column.codes) != len(absent):
+                sizes = f"{len(encoded_column.codes)} rows, another has {len(absent)}"
+                raise DataError(f"{what}: column {name!r} has {sizes}; pass equal lengths")
+            if missing == "refuse":
+                refuse_missing(encoded_column.missing, f"{what}: column {name!r}", values, remedy)
+            if missing == "group":
+                encoded_column = encoded_column.with_missing(f"{what}: column {name!r}")
+            absent = encoded_column.missing if absent is None else absent | encoded_column.missing
+            encoded[name] = encoded_column
+    faults.settle()
+    assert absent is not None
+    complete = ~absent
+    codes = np.full(absent.size, -1, np.int64)
+    texts = {name: _categorical(column, complete) for name, column in encoded.items()}
+    codes[complete], names = group_labels(texts, what) if complete.any() else (codes[complete], ())
+    return Groups(codes, names)
+
+
+def known_groups(source: Any, names: Sequence[str], what: str, words: Iterable[str] = NULL_TEXTS) -> NDArray[np.int64]:
+    """Codes (n,) of groups whose names are known.
+
+    Raises:
+        DataError: see :func:`groups`, or a group that is not among the names.
+    """
+    import pandas as pd
+
+    encoded = groups(source, what, words=words)
+    return codes_for(pd.Series(pd.Categorical.from_codes(encoded.codes, list(encoded.names))), names, what)
+
+
+def numbers(
+    values: Any,
+    what: str,
+    words: Iterable[str] = NULL_TEXTS,
+    finite: bool = True,
+    infinite: str = BEYOND_ALL,
+    use: str = "ranked as scores",
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """A column of numbers, NaN where one is missing, and which are missing; both (n,).
+
+    Args:
+        values: numbers, or texts that read as numbers.
+        what: name of the column, for errors.
+        words: texts in lower case that stand for a missing value.
+        finite: whether infinite numbers are refused.
+        infinite: what to do about them.
+        use: what the numbers are for, after "cannot be".
+
+    Raises:
+        DataError: several dimensions, no rows, dates or complex numbers, or an entry that is no finite number.
+    """
+    array, missing = read(values)
+    if array.ndim != 1 or not array.size:
+        raise DataError(f"{what}: shape {array.shape}; pass one number per row, and at least one row")
+    kind = getattr(array.dtype, "kind", "O")
+    if kind in "mMc":  # NumPy and pandas would turn them into some number or other
+        raise DataError(f"{what}: values of type {array.dtype} cannot be {use}; pass real numbers")
+    if kind in "fiub" and isinstance(array.dtype, np.dtype):
+        converted = np.array(array, np.float64)
+        converted[missing] = np.nan
+    else:
+        entries = np.asarray(array, object)
+        converted = np.array([_number(entry) for entry in entries], np.float64)
+        converted[missing] = np.nan
+        texts = np.flatnonzero(np.isnan(converted) & ~missing)
+        absent = [is_missing(entries[row], words) for row in texts]
+        missing = missing.copy()
+        missing[texts[np.array(absent, bool)]] = True
+    bad = ~missing & (~np.isfinite(converted) if finite else np.isnan(converted))
+    if bad.any():
+        row, count = int(bad.argmax()), int(bad.sum())
+        value = array[row]
+        value = value.item() if isinstance(value, np.generic) else value
+        shown = "a collection" if np.ndim(value) else repr(value)
+        raise DataError(
+            f"{what}: {shown} in row {row} is not a {'finite ' * finite}number ({count} such rows); "
+            f"{infinite if np.isinf(converted[row]) else _number_remedy(value)}"
+        )
+    return converted, missing
+
+
+def labels(
+    values: Any,
+    what: str,
+    positive: Any = None,
+    negative: Any = None,
+    missing: str = "refuse",
+    words: Iterable[str] = NULL_TEXTS,
+    remedy: str = "drop such rows",
+    ordered: bool = False,
+) -> Labels:
+    """Labels of exactly two values, or those that the caller names.
+
+    Args:
+        values: one column of n labels.
+        what: name of the argument, for errors.
+        positive: the label that becomes +1; by default the larger of two numbers, else the later in the alphabet.
+        negative: the labels that become -1, one or several; by default the other one of two.
+        missing: "refuse" missing labels, or "drop" them (they are NaN).
+        words: texts in lower case that stand for a missing label, unless ``positive`` or ``negative`` names them.
+        remedy: what to do about missing labels, or more than two.
+        ordered: whether texts are ordered without regard to capitals, and by value if both read as numbers; else the
+            caller has to say which is positive where that order is not that of the alphabet.
+
+    Raises:
+        DataError: several columns, a missing label, labels that look alike, other than two values, or a named label
+            that does not occur.
+    """
+    given = columns(values, what)
+    if len(given) > 1:
+        raise DataError(f"{what}: there are {len(given)} columns ({', '.join(given)}); pass one label per row")
+    ((name, column),) = given.items()
+    named = [] if negative is None else list(negative) if isinstance(negative, list | tuple) else [negative]
+    wanted = [*([] if positive is None else [positive]), *named]
+    for value in filter(_is_null, wanted):
+        raise DataError(f"{what}: the label {value!r} is a missing value; name a label that occurs")
+    asked = {text_of(value).strip().casefold() for value in wanted}
+    encoded = levels(name, column, what, frozenset(words) - asked)
+    if missing == "refuse":
+        refuse_missing(encoded.missing, f"{what}: column {name!r}", column, remedy)
+    texts = encoded.texts
+    chosen = _later(texts, encoded.values, what, ordered) if positive is None and len(texts) == 2 else None
+    if positive is not None:
+        chosen = _same_text(text_of(positive), texts)
+        if chosen is None:
+            near = nearest(text_of(positive), texts)
+            hint = "" if near is None else f"; did you mean {near!r}?"
+            raise DataError(
+                f"{what}: the positive label {text_of(positive)!r} does not occur; the labels are "
+                f"{_shown_list(texts)}{hint}"
+            )
+    others = tuple(text for text in texts if text != chosen)
+    if negative is not None:
+        allowed = {_same_text(text_of(value), texts) for value in named}
+        rest = [text for text in others if text not in allowed]
+        if rest or chosen in allowed:
+            raise DataError(
+                f"{what}: the labels {_shown_list(rest or [str(chosen)])} stand in neither or both of positive and "
+                "negative; name each once"
+            )
+    elif len(texts) > 2 or chosen is None:
+        count = f"{len(texts)} value{'s' * (len(texts) != 1)}"
+        raise DataError(f"{what}: {count} ({_shown_list(texts)}), two are needed; map them to two, or {remedy}")
+    assert chosen is not None
+    y = np.where(encoded.codes == texts.index(chosen), 1.0, -1.0)
+    return Labels(np.where(encoded.missing, np.nan, y), chosen, others)
+
+
+def in_one_order(**given: Any) -> None:
+    """Refuse columns of pandas whose indexes say that their rows belong together in another order.
+
+    Columns without an index are told apart by position. So is one with the index that pandas gives by default beside
+    one with other labels, and so are indexes that have no label in common.
+
+    Args:
+        given: what was passed, by the name of the argument; columns, dataframes or mappings of columns.
+
+    Raises:
+        DataError: naming the first row with two labels.
+    """
+    indexed = [(name, index) for name, source in given.items() for index in _indexes(source)]
+    for (name, one), (other_name, other) in combinations(indexed, 2):
+        if len(one) != len(other) or one.equals(other):
+            continue
+        default = [_is_default(index) for index in (one, other)]
+        common = one.isin(other)
+        if not (common.all() if any(default) else common.any()):
+            continue
+        row = int(np.argmax(np.asarray(one != other)))
+        here, there = (getattr(index[row], "item", lambda label=index[row]: label)() for index in (other, one))
+        where = f"{other_name}: row {row} has the index {here!r}, and {there!r} in {name}"
+        raise DataError(
+            f"{where}; bring the rows into one order ({other_name}.loc[{name}.index]), or pass to_numpy() of both if "
+            "they belong together by position"
+        )
+
+
+def _dimensions(source: Any) -> int:
+    """Number of dimensions; of a list of rows 2, also where rows hold a missing value."""
+    if hasattr(source, "ndim"):
+        return int(source.ndim)
+    if isinstance(source, list | tuple):
+        return 2 if source and all(isinstance(row, list | tuple | np.ndarray) for row in source) else 1
+    return int(np.asarray(source).ndim)
+
+
+def _of_list(values: Any) -> NDArray[Any]:
+    """A sequence as an array that keeps what its entries are; numbers become an array of numbers."""
+    entries = list(values)
+    kinds = set(map(type, entries))
+    if kinds <= {float, int, np.float64, np.int64} or kinds <= {bool} or kinds <= {str}:
+        return np.asarray(entries)
+    array = np.empty(len(entries), object)
+    for row, entry in enumerate(entries):
+        array[row] = entry
+    return array
+
+
+def _is_objects(array: Any) -> bool:
+    return isinstance(array.dtype, np.dtype) and array.dtype.kind == "O"
+
+
+def _told_apart(array: NDArray[Any], missing: NDArray[np.bool_], where: str) -> NDArray[Any]:
+    """Objects (n,) with texts in place of truth values, if there are others: to a hash table ``True`` is 1.
+
+    Raises:
+        DataError: values of several types look alike.
+    """
+    kinds = set(map(type, array[~missing]))
+    truths = kinds & {bool, np.bool_}
+    if not truths or truths == kinds:
+        return array
+    distinct = [value for _, value in dict.fromkeys((type(value) in truths, value) for value in array[~missing])]
+    refuse_alike([text_of(value) for value in distinct], where, distinct)
+    told = array.copy()
+    told[:] = [str(value) if type(value) in truths else value for value in array]
+    return told
+
+
+def _is_null(value: Any) -> bool:
+    import pandas as pd
+
+    return bool(np.ndim(value) == 0 and pd.isna(value))
+
+
+def _categorical(column: Levels, rows: NDArray[np.bool_]) -> Any:
+    """Texts of the chosen rows, by their codes: the texts of many rows are not compared again."""
+    import pandas as pd
+
+    unique = list(dict.fromkeys(column.texts))  # numbers of two precisions have one text
+    place = np.array([unique.index(text) for text in column.texts], np.int64)
+    return pd.Series(pd.Categorical.from_codes(place[column.codes[rows]], unique))
+
+
+def _number(entry: Any) -> float:
+    """A number, or a text that reads as one in a decimal system; else NaN."""
+    if isinstance(entry, str):
+        text = entry.strip().casefold()
+        if not (_NUMBER.fullmatch(text) or text.lstrip("+-") in ("inf", "infinity")):
+            return np.nan
+        return float(text)
+    try:
+        return np.nan if np.ndim(entry) or isinstance(entry, bytes | complex) else float(entry)
+    except (TypeError, ValueError):
+        return np.nan
+
+
+def _number_remedy(value: Any) -> str:
+    """What to do about an entry that is no number; what a comma means is not guessed where it can mean two things."""
+    text = value.strip() if isinstance(value, str) else ""
+    if re.fullmatch(r"-?[1-9]\d{0,2},\d{3}", text):
+        return "leave out commas that divide thousands, and write points for decimal ones: this one can be either"
+    if re.fullmatch(r"-?[1-9]\d{0,2}((,\d{3})+\.\d*|(,\d{3}){2,})", text):
+        return "leave out the commas that divide thousands"
+    return "write decimal points for commas" if re.fullmatch(r"-?\d*,\d+", text) else "correct or drop them"
+
+
+def _later(texts: Sequence[str], values: Sequence[Any], what: str, ordered: bool) -> str:
+    """The larger of two labels, by value if they are numbers, else by the alphabet.
+
+    Raises:
+        DataError: capital letters, or texts that read as numbers, make the order doubtful: a classifier that has seen
+            the same texts would take another one for positive.
+    """
+    read_as = [_number(text) for text in texts]
+    numeric = not np.isnan(read_as).any()
+    if numeric and (ordered or not isinstance(values[0], str)):
+        return texts[int(np.argmax(read_as))]
+    if ordered:
+        return max(texts, key=str.casefold)
+    candidates = {max(texts), max(texts, key=str.casefold), *([texts[int(np.argmax(read_as))]] if numeric else [])}
+    if len(candidates) > 1:
+        raise DataError(
+            f"{what}: which of {' and '.join(map(repr, sorted(texts)))} is positive is doubtful, as texts with capital "
+            "letters or numbers sort in two ways; say it (positive, on the command line --positive)"
+        )
+    return candidates.pop()
+
+
+def _same_text(wanted: str, texts: Sequence[str]) -> str | None:
+    """The text that is ``wanted``, or the number of the same value; ``None`` if there is none."""
+    if wanted in texts:
+        return wanted
+    number = _number(wanted)
+    return next((text for text in texts if _number(text) == number), None)
+
+
+def _indexes(source: Any) -> Iterator[Any]:
+    """Indexes of the pandas objects in what was passed."""
+    import pandas as pd
+
+    if isinstance(source, pd.Series | pd.DataFrame):
+        yield source.index
+    elif isinstance(source, Mapping):
+        for column in source.values():
+            yield from _indexes(column)
+
+
+def _is_default(index: Any) -> bool:
+    import pandas as pd
+
+    return isinstance(index, pd.RangeIndex) and (index.start, index.step) == (0, 1)
+
+
+def _shown(values: Any, row: int) -> str:
+    """What stands for a missing value in a row, in brackets: a mask or a text."""
+    if np.ma.isMaskedArray(values) and np.ma.getmaskarray(values)[row]:
+        return " (masked)"
+    array = values.iloc if hasattr(values, "iloc") else values
+    try:
+        value = array[row]
+    except (TypeError, KeyError, IndexError):
+        return ""
+    return f" ({str(value)!r})" if isinstance(value, str) and value.strip() else ""
+
+
+def _shown_list(texts: Sequence[str]) -> str:
+    shown = sorted(texts)
+    return ", ".join(map(repr, shown[:5])) + (", ..." if len(shown) > 5 else "")

@@ -1,0 +1,44 @@
+"""Weighted Gram matrices of the rows: the Hessian of a loss by the weights of each group."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from partialfair.kernels.compiled import kernel
+
+
+@kernel
+def gram(ones, dense, dense_columns, starts, subset_group, weight, out):
+    """Add ``sum_i weight[i] row_i row_i'`` of each group's rows to ``out`` (G, d+2, d+2), every pair of entries once.
+
+    A pair of positions is added at (a, b) or at (b, a), whichever comes: see :func:`mirrored`. The cost is the square
+    of a row's non-zeros, not of the number of features.
+    """
+    width, p, size = len(ones), dense_columns.size, out.shape[2]
+    place, values = np.empty(1 + width, np.int64), np.empty(p, dense.dtype)
+    place[0] = 0
+    for subset in range(starts.size - 1):
+        target = out[subset_group[subset]].reshape(-1)
+        for i in range(starts[subset], starts[subset + 1]):
+            w = weight[i]
+            for f in range(width):
+                place[1 + f] = ones[f, i]
+            for q in range(p):
+                values[q] = dense[q, i]
+            for a in range(1 + width):
+                base = place[a] * size
+                for b in range(a + 1):
+                    target[base + place[b]] += w
+            for q in range(p):
+                base, wq = dense_columns[q] * size, w * values[q]
+                for b in range(1 + width):
+                    target[base + place[b]] += wq
+                for r in range(q + 1):
+                    target[base + dense_columns[r]] += wq * values[r]
+
+
+def mirrored(half: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Symmetric matrices (K, E, E), of which :func:`gram` summed each pair of entries once."""
+    full = half + half.transpose(0, 2, 1)
+    diagonal = np.arange(half.shape[1])
+    full[:, diagonal, diagonal] /= 2
+    return full

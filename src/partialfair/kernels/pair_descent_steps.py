@@ -1,0 +1,191 @@
+"""One stochastic gradient step of the penalty baselines on the quadratic pair loss, for many runs at once.
+
+The pair losses of a batch are taken over all its pairs, from batch means and variances. Sets and pairs are those of
+:mod:`partialfair.kernels.pair_minimax`; arrays hold R independent runs in their last axis.
+"""
+
+import numpy as np
+
+from partialfair.kernels.compiled import kernel
+from partialfair.kernels.pair_minimax import PAIR_N, PAIR_P, ROW, descend, gather_scores
+
+PLAIN, PROXY, CORRELATION = 0, 1, 2
+"""What is added to f0: nothing, the proxy constraints by their multipliers, the correlation with the group."""
+
+
+@kernel
+def batch_auc(scores, first, second, out):
+    """``AUC(A, B)`` (R,) on a batch, ties one half; ``first`` and ``second`` are rows of the batch."""
+    runs = scores.shape[1]
+    out[:] = 0.0
+    for i in first:
+        for j in second:
+            for r in range(runs):
+                if scores[i, r] > scores[j, r]:
+                    out[r] += 1.0
+                elif scores[i, r] == scores[j, r]:
+                    out[r] += 0.5
+    for r in range(runs):
+        out[r] /= first.size * second.size
+
+
+@kernel
+def proxy_multipliers(scores, cells, table, multipliers, kappa, eta, cap):
+    """Raise the two multipliers (2, R) by the batch's true gap minus kappa, and by its negative, within [0, cap].
+
+    The true gap counts wins, ties one half. A batch without rows of some set changes nothing.
+
+    Returns:
+        Whether all sets had rows.
+    """
+    runs = scores.shape[1]
+    delta, share = np.zeros(runs), np.empty(runs)
+    for half in range(2):
+        p, n = 2 + 2 * half, 3 + 2 * half
+        same = True
+        for cell in range(4):
+            same = same and table[p, cell] == table[n, cell]
+        if same:  # AUC(A, A) is 1/2
+            share[:] = 0.5
+        else:
+            first = np.array([i for i in range(cells.size) if table[p, cells[i]]])
+            second = np.array([i for i in range(cells.size) if table[n, cells[i]]])
+            if first.size == 0 or second.size == 0:
+                return False
+            batch_auc(scores, first, second, share)
+        for r in range(runs):
+            delta[r] += share[r] if half == 0 else -share[r]
+    for r in range(runs):
+        up = multipliers[0, r] + eta[r] * (delta[r] - kappa[r])
+        down = multipliers[1, r] + eta[r] * (-delta[r] - kappa[r])
+        multipliers[0, r] = min(max(up, 0.0), cap)
+        multipliers[1, r] = min(max(down, 0.0), cap)
+    return True
+
+
+@kernel
+def loss_residual(scores, cells, table, weights, c1, c2, residual):
+    """Derivative (B, R) by the scores of ``sum_k weights[k] f_k`` on the batch; pairs with an empty set are left out.
+
+    Args:
+        scores: (B, R); cells: (B,); table: (6, 4) cells of each set; weights: (3, R).
+        residual: output.
+    """
+    batch, runs = scores.shape
+    count = np.zeros(6)
+    mean = np.zeros((6, runs))
+    for i in range(batch):
+        for s in range(6):
+            if table[s, cells[i]]:
+                count[s] += 1.0
+                for r in range(runs):
+                    mean[s, r] += scores[i, r]
+    for s in range(6):
+        for r in range(runs):
+            mean[s, r] /= max(count[s], 1.0)
+    linear, square = np.zeros((6, runs)), np.zeros((6, runs))
+    for m in range(5):
+        p, n = PAIR_P[m], PAIR_N[m]
+        if count[p] == 0.0 or count[n] == 0.0:
+            continue
+        for r in range(runs):
+            weight = 2.0 * c1 * weights[ROW[m], r]
+            gap = c2 - (mean[p, r] - mean[n, r])
+            linear[p, r] -= weight * (gap + mean[p, r]) / count[p]
+            linear[n, r] += weight * (gap - mean[n, r]) / count[n]
+            square[p, r] += weight / count[p]
+            square[n, r] += weight / count[n]
+    by_cell, slope = np.zeros((4, runs)), np.zeros((4, runs))
+    for s in range(6):
+        for cell in range(4):
+            if table[s, cell]:
+                for r in range(runs):
+                    by_cell[cell, r] += linear[s, r]
+                    slope[cell, r] += square[s, r]
+    for i in range(batch):
+        cell = cells[i]
+        for r in range(runs):
+            residual[i, r] = by_cell[cell, r] + slope[cell, r] * scores[i, r]
+
+
+@kernel
+def add_correlation(scores, cells, penalty, residual):
+    """Add to the residual the derivative of ``penalty |corr(h, protected)|`` (Pearson, on the batch)."""
+    batch, runs = scores.shape
+    protected = np.empty(batch)
+    for i in range(batch):
+        protected[i] = 1.0 if cells[i] >= 2 else 0.0
+    protected -= protected.mean()
+    deviation = max(np.sqrt((protected * protected).mean()), 1e-8)
+    for r in range(runs):
+        mean = 0.0
+        for i in range(batch):
+            mean += scores[i, r] / batch
+        variance, covariance = 0.0, 0.0
+        for i in range(batch):
+            centred = scores[i, r] - mean
+            variance += centred * centred / batch
+            covariance += centred * protected[i] / batch
+        spread = max(np.sqrt(variance), 1e-8)
+        correlation = covariance / (spread * deviation)
+        sign = 1.0 if correlation > 0.0 else (-1.0 if correlation < 0.0 else 0.0)
+        for i in range(batch):
+            own = protected[i] / deviation - correlation * (scores[i, r] - mean) / spread
+            residual[i, r] += penalty[r] * sign * own / (batch * spread)
+
+
+@kernel
+def penalty_step(kind, scores, cells, table, multipliers, amount, eta, c1, c2, cap, residual):
+    """The residual (B, R) of one step of a baseline at the present multipliers, which PROXY then updates.
+
+    Args:
+        kind: PLAIN, PROXY or CORRELATION.
+        amount: (R,) kappa of PROXY, penalty weight of CORRELATION.
+    """
+    runs = scores.shape[1]
+    weights = np.zeros((3, runs))
+    weights[0] = 1.0
+    if kind == PROXY:
+        weights[1:] = multipliers
+    loss_residual(scores, cells, table, weights, c1, c2, residual)
+    if kind == PROXY:
+        proxy_multipliers(scores, cells, table, multipliers, amount, eta, cap)
+    elif kind == CORRELATION:
+        add_correlation(scores, cells, amount, residual)
+
+
+@kernel
+def linear_descent(
+    kind, starts, columns, entries, row_cells, batches, begin, total, table, weights, multipliers, amount, c, c1, c2,
+    cap, radius, mean, marks, snapshots,
+):  # fmt: skip
+    """Steps ``begin`` to ``begin + T - 1`` of a baseline for R linear models, with ``eta = c / sqrt(t + 1)``.
+
+    Args:
+        kind, amount, multipliers, cap: see :func:`penalty_step`; table: (6, 4) cells of each set.
+        starts, columns, entries: CSR features (n, p); row_cells: (n,) cell codes; batches: (T, B) rows of each step.
+        total: steps whose iterates ``mean`` (p, R), a running sum, already holds.
+        weights: (p, R), overwritten; c: (R,) step constants; radius: of the ball of weights.
+        marks: ascending step counts at which iterate and running mean are stored in ``snapshots`` (2M, p, R).
+    """
+    steps, batch = batches.shape
+    p, runs = weights.shape
+    scores, residual, eta = np.empty((batch, runs)), np.empty((batch, runs)), np.empty(runs)
+    cells = np.empty(batch, np.int64)
+    mark = 0
+    for t in range(steps):
+        rows = batches[t]
+        for r in range(runs):
+            eta[r] = c[r] / np.sqrt(begin + t + 1.0)
+        for i in range(batch):
+            cells[i] = row_cells[rows[i]]
+        gather_scores(starts, columns, entries, rows, weights, scores)
+        penalty_step(kind, scores, cells, table, multipliers, amount, eta, c1, c2, cap, residual)
+        descend(starts, columns, entries, rows, weights, residual, eta, radius)
+        for j in range(p):
+            for r in range(runs):
+                mean[j, r] += weights[j, r]
+        if mark < marks.size and begin + t + 1 == marks[mark]:
+            snapshots[2 * mark] = weights
+            snapshots[2 * mark + 1] = mean / (total + t + 1.0)
+            mark += 1

@@ -1,0 +1,269 @@
+"""One step of stochastic mirror descent on the min-max form of AUC-constrained AUC maximisation, for many runs at once.
+
+The problem (AUC fairness paper, Lemma 1 and section 4): five ordered pairs (P, N) of six sets, D+ = 0, D- = 1,
+G1 = 2, G1' = 3, G2 = 4, G2' = 5; pair 0 makes the objective f0, pairs 1 and 2 the constraint f1, pairs 3 and 4 f2.
+Per pair there are two minimised scalars a, b and a maximised alpha; per row one weight y of the simplex. All arrays
+hold R independent runs in their last axis, which share the batch.
+"""
+
+import numpy as np
+
+from partialfair.kernels.compiled import kernel
+from partialfair.kernels.elementary import exp
+
+PAIR_P = np.array([0, 3, 4, 5, 2])
+PAIR_N = np.array([1, 2, 5, 4, 3])
+ROW = np.array([0, 1, 1, 2, 2])
+
+
+@kernel
+def dual_step(values, gaps, y, alpha, tau, weight, bound):
+    """Lemma 3: the exact maximiser of the linearised dual step, in place; one run.
+
+    It maximises ``tau (<y, values> + sum_m y_row(m) (alpha_m gaps_m - alpha_m^2)) - V_y((y, alpha), old)`` over the
+    simplex and ``|alpha| <= bound``.
+
+    Args:
+        values: (3,) F of each row; gaps: (5,) G of each pair.
+        y, alpha: (3,) and (5,) the old point; overwritten by the new one.
+        tau: step; weight: K of the mirror map; bound: I.
+    """
+    mu = np.zeros(3)
+    for m in range(5):
+        new = (tau * gaps[m] + 2.0 * alpha[m]) / (2.0 * tau + 2.0)
+        new = min(max(new, -bound), bound)
+        change = new - alpha[m]
+        mu[ROW[m]] += new * new - new * gaps[m] + change * change / tau
+        alpha[m] = new
+    exponent = np.empty(3)
+    for k in range(3):
+        exponent[k] = (values[k] - mu[k]) * tau / weight
+    top = exponent.max()
+    total = 0.0
+    for k in range(3):
+        y[k] *= exp(exponent[k] - top)
+        total += y[k]
+    for k in range(3):
+        y[k] /= total
+
+
+@kernel
+def upper_bound(u, v, bound):
+    """Lemma 4: ``max over y, alpha of <y, u> + sum_m y_row(m) (alpha_m v_m - alpha_m^2)``, exactly; one run.
+
+    Args:
+        u: (3,) averaged values; v: (5,) averaged gaps; bound: I.
+    """
+    best = u.copy()
+    for m in range(5):
+        alpha = min(max(v[m] / 2.0, -bound), bound)
+        best[ROW[m]] += alpha * v[m] - alpha * alpha
+    return best.max()
+
+
+@kernel
+def set_moments(scores, cells, sets, first, second):
+    """Means over the batch of ``w``, ``w h``, ``w h^2`` with the sets' weights w.
+
+    Args:
+        scores: (B, R) scores of the batch; cells: (B,) cell codes.
+        sets: (6, 4) weight of a row of each cell in each set, 1 / share of the set, or 0.
+        first, second: outputs (6, R).
+
+    Returns:
+        (6,) means of w.
+    """
+    batch, runs = scores.shape
+    by_cell = np.zeros((4, 2, runs))
+    count = np.zeros(4)
+    for i in range(batch):
+        cell = cells[i]
+        count[cell] += 1.0
+        for r in range(runs):
+            h = scores[i, r]
+            by_cell[cell, 0, r] += h
+            by_cell[cell, 1, r] += h * h
+    mass = np.zeros(6)
+    for s in range(6):
+        first[s, :] = 0.0
+        second[s, :] = 0.0
+        for cell in range(4):
+            w = sets[s, cell] / batch
+            if w > 0.0:
+                mass[s] += w * count[cell]
+                for r in range(runs):
+                    first[s, r] += w * by_cell[cell, 0, r]
+                    second[s, r] += w * by_cell[cell, 1, r]
+    return mass
+
+
+@kernel
+def minimax_step(
+    scores, cells, sets, a, b, y, alpha, level, limit, c1, c2, eta, tau, weight, bound, prox, a0, b0, sums, residual
+):
+    """One step of Algorithm 2 on everything but the score's own parameters, whose gradient it returns.
+
+    Args:
+        scores, cells, sets: see :func:`set_moments`.
+        a, b, alpha: (5, R); y: (3, R): the state, overwritten.
+        level: (R,) r of f0; limit: (R,) bound 1 + kappa of f1 and f2.
+        c1, c2: of the loss ``c1 (t - c2)^2``.
+        eta, tau: (R,) primal and dual steps; weight: K; bound: I.
+        prox, a0, b0: proximal weight and its centre (5, R).
+        sums: (10, R): tau, tau U (3), tau G (5), tau (|a - a0|^2 + |b - b0|^2), to which is added
+            if the caller wants averages; a first dimension of 0 for none.
+        residual: output (B, R), the derivative of the Lagrangian by the scores of the batch, 1/B included.
+    """
+    batch, runs = scores.shape
+    first, second = np.empty((6, runs)), np.empty((6, runs))
+    mass = set_moments(scores, cells, sets, first, second)
+    linear, square = np.zeros((6, runs)), np.zeros((6, runs))
+    root = 2.0 * np.sqrt(c1)
+    values, gaps, own_y, own_alpha = np.empty(3), np.empty(5), np.empty(3), np.empty(5)
+    for r in range(runs):
+        values[0], values[1], values[2] = -level[r], -limit[r], -limit[r]
+        far = 0.0
+        for m in range(5):
+            p, n, k = PAIR_P[m], PAIR_N[m], ROW[m]
+            am, bm, share = a[m, r], b[m, r], y[k, r]
+            values[k] += c1 * (
+                c2 * c2
+                - 2.0 * c2 * first[p, r]
+                + second[p, r]
+                - 2.0 * am * first[p, r]
+                + am * am * mass[p]
+                + 2.0 * c2 * first[n, r]
+                + second[n, r]
+                - 2.0 * bm * first[n, r]
+                + bm * bm * mass[n]
+            )
+            gaps[m] = root * (first[p, r] - first[n, r])
+            pull = root * alpha[m, r]
+            linear[p, r] += share * (pull - 2.0 * c1 * (c2 + am))
+            linear[n, r] += share * (2.0 * c1 * (c2 - bm) - pull)
+            square[p, r] += share * 2.0 * c1
+            square[n, r] += share * 2.0 * c1
+            by_a = -2.0 * c1 * share * (first[p, r] - am * mass[p])
+            by_b = -2.0 * c1 * share * (first[n, r] - bm * mass[n])
+            far += (am - a0[m, r]) ** 2 + (bm - b0[m, r]) ** 2
+            shrink = 1.0 + eta[r] * prox
+            new_a = (am - eta[r] * by_a + eta[r] * prox * a0[m, r]) / shrink
+            new_b = (bm - eta[r] * by_b + eta[r] * prox * b0[m, r]) / shrink
+            a[m, r] = min(max(new_a, -bound), bound)
+            b[m, r] = min(max(new_b, -bound), bound)
+        if sums.shape[0] > 0:
+            sums[0, r] += tau[r]
+            for k in range(3):
+                sums[1 + k, r] += tau[r] * values[k]
+            for m in range(5):
+                sums[4 + m, r] += tau[r] * gaps[m]
+            sums[9, r] += tau[r] * far
+        own_y[:] = y[:, r]
+        own_alpha[:] = alpha[:, r]
+        dual_step(values, gaps, own_y, own_alpha, tau[r], weight, bound)
+        y[:, r] = own_y
+        alpha[:, r] = own_alpha
+    # Derivative by the score of a row of cell c: the sum over its sets of weight (linear + square h).
+    by_cell, slope = np.zeros((4, runs)), np.zeros((4, runs))
+    for s in range(6):
+        for cell in range(4):
+            w = sets[s, cell] / batch
+            if w > 0.0:
+                for r in range(runs):
+                    by_cell[cell, r] += w * linear[s, r]
+                    slope[cell, r] += w * square[s, r]
+    for i in range(batch):
+        cell = cells[i]
+        for r in range(runs):
+            residual[i, r] = by_cell[cell, r] + slope[cell, r] * scores[i, r]
+
+
+@kernel
+def gather_scores(starts, columns, entries, rows, table, scores):
+    """Scores (B, R) of some rows of a CSR matrix under R linear models, the columns of ``table`` (p, R)."""
+    runs = table.shape[1]
+    for i in range(rows.size):
+        for r in range(runs):
+            scores[i, r] = 0.0
+        for place in range(starts[rows[i]], starts[rows[i] + 1]):
+            x, column = entries[place], columns[place]
+            for r in range(runs):
+                scores[i, r] += x * table[column, r]
+
+
+@kernel
+def descend(starts, columns, entries, rows, table, residual, eta, radius):
+    """``table -= eta X' residual`` on the rows of a batch, then projection of every model on a ball."""
+    runs = table.shape[1]
+    for i in range(rows.size):
+        for place in range(starts[rows[i]], starts[rows[i] + 1]):
+            x, column = entries[place], columns[place]
+            for r in range(runs):
+                table[column, r] -= eta[r] * x * residual[i, r]
+    norm = np.zeros(runs)
+    for column in range(table.shape[0]):
+        for r in range(runs):
+            norm[r] += table[column, r] * table[column, r]
+    for r in range(runs):
+        if norm[r] > radius * radius:
+            factor = radius / np.sqrt(norm[r])
+            for column in range(table.shape[0]):
+                table[column, r] *= factor
+
+
+@kernel
+def oracle(
+    starts, columns, entries, row_cells, batches, sets, table, a, b, y, alpha, level, limit, c1, c2, c, weight, bound,
+    radius, skip, marks, sums, mean, snapshots,
+):  # fmt: skip
+    """Algorithm 2 for R linear models: T steps with ``eta = c / sqrt(t + 1)`` and ``tau = K eta``.
+
+    Args:
+        starts, columns, entries: CSR features (n, p); row_cells: (n,) cell codes.
+        batches: (T, B) rows of every step.
+        table: (p, R) parameters, overwritten; a, b, y, alpha, level, limit: see :func:`minimax_step`.
+        c: (R,) step constants; radius: of the ball of parameters.
+        skip: steps that the averages leave out.
+        marks: ascending step counts at which the iterate and the running average are stored.
+        sums: (10, R) output, see :func:`minimax_step`; mean: (p, R) output, the averaged parameters.
+        snapshots: (2 len(marks), p, R) output: iterate, average, iterate, ...
+    """
+    steps, batch = batches.shape
+    p, runs = table.shape
+    scores, residual = np.empty((batch, runs)), np.empty((batch, runs))
+    eta, tau = np.empty(runs), np.empty(runs)
+    nothing = np.empty((0, runs))
+    a0, b0 = np.zeros(a.shape), np.zeros(b.shape)
+    cells = np.empty(batch, np.int64)
+    sums[:] = 0.0
+    mean[:] = 0.0
+    mark = 0
+    for t in range(steps):
+        rows = batches[t]
+        for r in range(runs):
+            eta[r] = c[r] / np.sqrt(t + 1.0)
+            tau[r] = weight * eta[r]
+        for i in range(batch):
+            cells[i] = row_cells[rows[i]]
+        gather_scores(starts, columns, entries, rows, table, scores)
+        counted = t >= skip
+        if counted:
+            for j in range(p):
+                for r in range(runs):
+                    mean[j, r] += tau[r] * table[j, r]
+        minimax_step(
+            scores, cells, sets, a, b, y, alpha, level, limit, c1, c2, eta, tau, weight, bound, 0.0, a0, b0,
+            sums if counted else nothing, residual,
+        )  # fmt: skip
+        descend(starts, columns, entries, rows, table, residual, eta, radius)
+        if mark < marks.size and t + 1 == marks[mark]:
+            snapshots[2 * mark] = table
+            for r in range(runs):
+                if sums[0, r] > 0.0:
+                    snapshots[2 * mark + 1, :, r] = mean[:, r] / sums[0, r]
+                else:
+                    snapshots[2 * mark + 1, :, r] = table[:, r]
+            mark += 1
+    for r in range(runs):
+        for j in range(p):
+            mean[j, r] /= sums[0, r]

@@ -1,0 +1,130 @@
+"""Networks with one hidden layer of sigmoid units and a sigmoid output, many at once, on rows of a sparse table.
+
+The parameters of R networks are a table (n, R) in the order of :func:`places`: the h weights of the first input, of the
+second, ..., the hidden biases, the output's weights, its bias. The last axis is that of the vector instructions, and a
+row costs what it has entries: on a9a 14 of 123.
+"""
+
+import numpy as np
+
+from partialfair.kernels.compiled import kernel
+from partialfair.kernels.elementary import exp
+
+
+@kernel
+def sigmoid(x):
+    """``1 / (1 + exp(-x))``, to one unit in the last place; beyond 700 that of 700."""
+    return 1.0 / (1.0 + exp(min(max(-x, -700.0), 700.0)))
+
+
+@kernel
+def forward(starts, columns, entries, rows, table, width, hidden, scores):
+    """Scores of some rows of a CSR table (n_rows, p).
+
+    Args:
+        starts, columns, entries: the table; rows: (B,).
+        table: (n, R) parameters; width: h, hidden units.
+        hidden: output (B, h, R), values of the hidden units; scores: output (B, R).
+    """
+    runs = table.shape[1]
+    bias = table.shape[0] - 2 * width - 1
+    last = table.shape[0] - 1
+    # The units of all runs lie side by side: one long loop instead of many short ones.
+    flat, units = table.reshape(-1), width * runs
+    for i in range(rows.size):
+        own = hidden[i].reshape(-1)
+        own[:] = flat[bias * runs : bias * runs + units]
+        for place in range(starts[rows[i]], starts[rows[i] + 1]):
+            x, first = entries[place], columns[place] * units
+            weights = flat[first : first + units]
+            for k in range(units):
+                own[k] += x * weights[k]
+        for r in range(runs):
+            scores[i, r] = table[last, r]
+        for k in range(units):
+            own[k] = sigmoid(own[k])
+        for k in range(width):
+            for r in range(runs):
+                scores[i, r] += hidden[i, k, r] * table[bias + width + k, r]
+        for r in range(runs):
+            scores[i, r] = sigmoid(scores[i, r])
+
+
+@kernel
+def backward(starts, columns, entries, rows, table, width, hidden, scores, residual, gradient):
+    """Derivative of ``sum_b residual[b, r] score[b, r]`` by the parameters; see :func:`forward`.
+
+    Args:
+        residual: (B, R); gradient: output (n, R).
+    """
+    runs = table.shape[1]
+    bias = table.shape[0] - 2 * width - 1
+    last = table.shape[0] - 1
+    gradient[:] = 0.0
+    delta, inner = np.empty(runs), np.empty((width, runs))
+    flat, own, units = gradient.reshape(-1), inner.reshape(-1), width * runs
+    for i in range(rows.size):
+        for r in range(runs):
+            delta[r] = residual[i, r] * scores[i, r] * (1.0 - scores[i, r])
+            gradient[last, r] += delta[r]
+        for k in range(width):
+            for r in range(runs):
+                z = hidden[i, k, r]
+                gradient[bias + width + k, r] += delta[r] * z
+                inner[k, r] = delta[r] * table[bias + width + k, r] * (z * (1.0 - z))
+                gradient[bias + k, r] += inner[k, r]
+        for place in range(starts[rows[i]], starts[rows[i] + 1]):
+            x, first = entries[place], columns[place] * units
+            slope = flat[first : first + units]
+            for k in range(units):
+                slope[k] += x * own[k]
+
+
+@kernel
+def proximal_step(table, gradient, centre, eta, proximal, radius):
+    """``table <- (table - eta gradient + eta rho centre) / (1 + eta rho)``, then projection of every network on a ball.
+
+    Args:
+        table, gradient, centre: (n, R); the first is overwritten.
+        eta: (R,); proximal: rho; radius: of the ball.
+    """
+    count, runs = table.shape
+    norm, shrink = np.zeros(runs), np.empty(runs)
+    for r in range(runs):
+        shrink[r] = 1.0 + eta[r] * proximal
+    for j in range(count):
+        for r in range(runs):
+            found = (table[j, r] - eta[r] * gradient[j, r] + eta[r] * proximal * centre[j, r]) / shrink[r]
+            table[j, r] = found
+            norm[r] += found * found
+    for r in range(runs):
+        shrink[r] = 1.0
+        if norm[r] > radius * radius:
+            shrink[r] = radius / np.sqrt(norm[r])
+    for j in range(count):
+        for r in range(runs):
+            table[j, r] *= shrink[r]
+
+
+@kernel
+def add_to_average(table, centre, tau, mean, far):
+    """Add ``tau table`` to ``mean`` (n, R), and ``tau |table - centre|^2`` to ``far`` (R,)."""
+    count, runs = table.shape
+    square = np.zeros(runs)
+    for j in range(count):
+        for r in range(runs):
+            mean[j, r] += tau[r] * table[j, r]
+            away = table[j, r] - centre[j, r]
+            square[r] += away * away
+    for r in range(runs):
+        far[r] += tau[r] * square[r]
+
+
+@kernel
+def descend(table, gradient, eta, mean):
+    """``table -= eta gradient``, and add it to ``mean``; all (n, R), eta (R,)."""
+    count, runs = table.shape
+    for j in range(count):
+        for r in range(runs):
+            table[j, r] -= eta[r] * gradient[j, r]
+            mean[j, r] += table[j, r]

@@ -1,0 +1,212 @@
+"""Tables of eight lanes: gathers into scores and scatters of residuals, eight rows at a time.
+
+A table holds eight numbers to a position, one for each column of scores; they are one vector, added as a whole.
+Scores and residuals hold a column after the other: eight rows of eight lanes are turned in registers on the way.
+What one number is added up from, and in which order, is the same as one row and one lane at a time.
+
+These are functions for compiled kernels (:func:`partialfair.kernels.compiled.kernel`) on contiguous arrays.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.core.errors import TypingError
+from numba.extending import intrinsic
+
+from partialfair.kernels.compiled import LANES
+
+INDEX = ir.IntType(64)
+VECTOR = ir.VectorType(ir.FloatType(), LANES)
+TURNS = 4  # tables that neighbouring rows take in turn
+
+Builder = Any
+Value = Any
+
+
+def _number(value: int) -> Value:
+    return ir.Constant(INDEX, value)
+
+
+def _vector_at(builder: Builder, pointer: Value, index: Value) -> Value:
+    """Pointer to the eight entries from ``index`` on."""
+    return builder.bitcast(builder.gep(pointer, [index]), VECTOR.as_pointer())
+
+
+def turned(builder: Builder, rows: list[Value]) -> list[Value]:
+    """Eight vectors of the first entries, the second, ..., of eight vectors: exchanges of halves, quarters, entries."""
+    step = LANES // 2
+    while step:
+        for k in (k for k in range(LANES) if not k & step):
+            upper, lower = rows[k], rows[k + step]
+            places = [j + (LANES - step if j & step else 0) for j in range(LANES)]
+            left, right = (
+                ir.Constant(ir.VectorType(ir.IntType(32), LANES), [place + shift for place in places])
+                for shift in (0, step)
+            )
+            rows[k], rows[k + step] = (builder.shuffle_vector(upper, lower, mask) for mask in (left, right))
+        step //= 2
+    return rows
+
+
+class _Columns:
+    """Columns (8, n): eight vectors of eight rows, or the eight entries of one."""
+
+    def __init__(self, builder: Builder, array: Any) -> None:
+        self.builder, self.pointer = builder, array.data
+        self.length = cgutils.unpack_tuple(builder, array.shape, 2)[1]
+
+    def _at(self, lane: int, row: Value) -> Value:
+        return self.builder.add(self.builder.mul(_number(lane), self.length), row)
+
+    def load(self, row: Value, rows: int) -> list[Value]:
+        """The lanes of each of a number of rows."""
+        builder = self.builder
+        if rows == LANES:
+            lanes = [_vector_at(builder, self.pointer, self._at(lane, row)) for lane in range(LANES)]
+            return turned(builder, [builder.load(lane, align=4) for lane in lanes])
+        vectors = [ir.Constant(VECTOR, ir.Undefined)] * rows
+        for k in range(rows):
+            for lane in range(LANES):
+                place = self._at(lane, builder.add(row, _number(k)))
+                entry = builder.load(builder.gep(self.pointer, [place]))
+                vectors[k] = builder.insert_element(vectors[k], entry, ir.Constant(ir.IntType(32), lane))
+        return vectors
+
+    def store(self, row: Value, vectors: list[Value]) -> None:
+        """Adjoint of :meth:`load`."""
+        builder = self.builder
+        if len(vectors) == LANES:
+            for lane, vector in enumerate(turned(builder, vectors)):
+                builder.store(vector, _vector_at(builder, self.pointer, self._at(lane, row)), align=4)
+            return
+        for k, vector in enumerate(vectors):
+            for lane in range(LANES):
+                place = self._at(lane, builder.add(row, _number(k)))
+                entry = builder.extract_element(vector, ir.Constant(ir.IntType(32), lane))
+                builder.store(entry, builder.gep(self.pointer, [place]))
+
+
+class _Codes:
+    """Positions (F, n) in a table of eight lanes."""
+
+    def __init__(self, builder: Builder, array: Any) -> None:
+        self.builder, self.pointer = builder, array.data
+        self.count, self.length = cgutils.unpack_tuple(builder, array.shape, 2)
+
+    def entries(self, code: Value, row: Value, table: Value) -> Value:
+        """Pointer to the eight entries of a table at a row's position of this code."""
+        builder = self.builder
+        place = builder.add(builder.mul(code, self.length), row)
+        position = builder.zext(builder.load(builder.gep(self.pointer, [place])), INDEX)
+        return _vector_at(builder, table, builder.mul(position, _number(LANES)))
+
+
+def _in_turns(
+    builder: Builder, first: Value, stop: Value, sizes: list[int], visit: Callable[[Value, int], None]
+) -> None:
+    """Call ``visit(row, rows)`` for as many rows at a time as the first size says, then, for what is left, the next."""
+    for rows in sizes:
+        whole = builder.add(first, builder.and_(builder.sub(stop, first), _number(-rows)))
+        with cgutils.for_range_slice(builder, first, whole, _number(rows), INDEX) as (row, _):
+            visit(row, rows)
+        first = whole
+
+
+def _gather(builder: Builder, first: Value, stop: Value, codes: _Codes, table: Any, scores: _Columns) -> None:
+    intercept = builder.load(_vector_at(builder, table.data, _number(0)), align=4)
+    totals = [cgutils.alloca_once(builder, VECTOR) for _ in range(LANES)]
+
+    def visit(row: Value, rows: int) -> None:
+        for total in totals[:rows]:
+            builder.store(intercept, total)
+        with cgutils.for_range(builder, codes.count, intp=INDEX) as loop:
+            for k, total in enumerate(totals[:rows]):
+                entries = codes.entries(loop.index, builder.add(row, _number(k)), table.data)
+                builder.store(builder.fadd(builder.load(total), builder.load(entries, align=4)), total)
+        scores.store(row, [builder.load(total) for total in totals[:rows]])
+
+    _in_turns(builder, first, stop, [LANES, 1], visit)
+
+
+def _gather_pairs(builder: Builder, first: Value, stop: Value, codes: _Codes, table: Any, scores: _Columns) -> None:
+    totals = [cgutils.alloca_once(builder, VECTOR) for _ in range(LANES)]
+
+    def add(row: Value, rows: int, of: list[Value]) -> None:
+        for k, total in enumerate(totals[:rows]):
+            places = [codes.entries(code, builder.add(row, _number(k)), table.data) for code in of]
+            found = [builder.load(place, align=4) for place in places]
+            change = found[0] if len(found) == 1 else builder.fadd(*found)
+            builder.store(builder.fadd(builder.load(total), change), total)
+
+    def visit(row: Value, rows: int) -> None:
+        for total, vector in zip(totals, scores.load(row, rows), strict=False):
+            builder.store(vector, total)
+        even = builder.and_(codes.count, _number(-2))
+        with cgutils.for_range_slice(builder, _number(0), even, _number(2), INDEX) as (code, _):
+            add(row, rows, [code, builder.add(code, _number(1))])
+        with builder.if_then(builder.icmp_signed("<", even, codes.count)):
+            add(row, rows, [even])
+        scores.store(row, [builder.load(total) for total in totals[:rows]])
+
+    _in_turns(builder, first, stop, [LANES, 1], visit)
+
+
+def _scatter(builder: Builder, first: Value, stop: Value, codes: _Codes, tables: Any, residual: _Columns) -> None:
+    count, length = cgutils.unpack_tuple(builder, tables.shape, 2)
+    single = builder.icmp_signed("==", count, _number(1))
+    offsets = [_number(0), *(builder.select(single, _number(0), builder.mul(_number(k), length)) for k in (1, 2, 3))]
+    pointers = [builder.gep(tables.data, [offset]) for offset in offsets]
+
+    def visit(row: Value, rows: int) -> None:
+        lanes = residual.load(row, rows)
+        with cgutils.for_range(builder, codes.count, intp=INDEX) as loop:
+            for k, lane in enumerate(lanes):
+                entries = codes.entries(loop.index, builder.add(row, _number(k)), pointers[k % TURNS])
+                builder.store(builder.fadd(builder.load(entries, align=4), lane), entries, align=4)
+
+    _in_turns(builder, first, stop, [LANES, TURNS, 1], visit)
+
+
+def _pass(work: Callable[..., None], codes: Any, table: Any, columns: Any, dimensions: int = 1) -> Any:
+    """Signature and code generator of a pass over rows."""
+    single = [array.dtype == types.float32 and array.layout == "C" for array in (table, columns)]
+    unsigned = isinstance(codes.dtype, types.Integer) and not codes.dtype.signed
+    shaped = (codes.ndim, table.ndim, columns.ndim) == (2, dimensions, 2) and codes.layout == "C"
+    if not (shaped and unsigned and all(single)):
+        raise TypingError(f"eight lanes take contiguous codes and float32, not {codes}, {table}, {columns}")
+
+    def generate(context: Any, builder: Builder, signature: Any, arguments: Any) -> Value:
+        kinds = signature.args[2:]
+        arrays = [context.make_array(kind)(context, builder, of) for kind, of in zip(kinds, arguments[2:], strict=True)]
+        first, stop = arguments[:2]
+        work(builder, first, stop, _Codes(builder, arrays[0]), arrays[1], _Columns(builder, arrays[2]))
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, codes, table, columns), generate
+
+
+@intrinsic
+def gather_eight(typing: Any, first: Any, stop: Any, codes: Any, table: Any, scores: Any) -> Any:
+    """``scores[:, i] = table[0] + table[codes[0, i]] + ...``, of the rows ``first..stop``.
+
+    The codes are (F, n), the table (E * 8,) with the lanes innermost, the scores (8, n).
+    """
+    return _pass(_gather, codes, table, scores)
+
+
+@intrinsic
+def gather_eight_in_pairs(typing: Any, first: Any, stop: Any, codes: Any, table: Any, scores: Any) -> Any:
+    """``scores[:, i] += table[codes[0, i]] + table[codes[1, i]]``, and so on: the order of a column alone."""
+    return _pass(_gather_pairs, codes, table, scores)
+
+
+@intrinsic
+def scatter_eight(typing: Any, first: Any, stop: Any, codes: Any, tables: Any, residual: Any) -> Any:
+    """Add ``residual[:, i]`` at every code of row i to the one table of (1, E * 8), or to one of four in turn.
+
+    The turns are those of a column alone: rows left after whole turns go to the first table.
+    """
+    return _pass(_scatter, codes, tables, residual, dimensions=2)

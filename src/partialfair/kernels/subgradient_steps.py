@@ -1,0 +1,195 @@
+"""Subgradient steps on the constraints themselves, for linear scores, for one or eight configurations at once.
+
+Two methods of the Partial fairness paper, appendices G.4 and G.7, work on ``f_i = f+_i - f-_i`` without linearisation:
+Regularization descends ``f0 + weight max_i f_i``, and SSG direct applies the switching rule to the f_i. A
+"subgradient" of f_i is one of its convex part minus one of its concave part.
+
+The loop stands apart from :mod:`partialfair.kernels.switching_steps`, with which it shares the passes over
+the rows: there the concave parts are linear in the parameters and enter the gradient directly, here they enter by the
+rows, and the best point is one for a tolerance that falls.
+"""
+
+import numpy as np
+
+from partialfair.kernels.compiled import kernel
+from partialfair.kernels.ordered_sums import lane_dot
+from partialfair.kernels.pointwise import hinge_means, logistic
+from partialfair.kernels.program_sides import side_value
+from partialfair.kernels.row_sums import adjoint_eight, adjoint_one, forward_eight, forward_one
+from partialfair.kernels.score_columns import effective_weights, hinge_rows, pack, unpack
+
+
+@kernel
+def largest_constraint(convex, concave, means, chosen, work):
+    """Return (index, value) of the largest f_i.
+
+    ``chosen`` (J,) and (J',), a pair, receives the alternatives that its two parts attain; ``work`` is a pair of
+    the same sizes.
+    """
+    weight, subset, threshold, constant = convex
+    k_weight, k_subset, k_threshold, k_constant = concave
+    best, worst = -1, -np.inf
+    for i in range(weight.shape[0]):
+        value = side_value(i, weight, subset, threshold, constant, means, work[0])
+        value -= side_value(i, k_weight, k_subset, k_threshold, k_constant, means, work[1])
+        if value > worst:
+            best, worst = i, value
+            chosen[0][:] = work[0]
+            chosen[1][:] = work[1]
+    return best, worst
+
+
+@kernel
+def add_part(i, side, chosen, factor, scores, starts, thresholds, aux_index, residual, aux_gradient):
+    """Add ``factor`` times a subgradient of one part of constraint i to the residual (n,) and ``aux_gradient`` (P,)."""
+    weight, subset, threshold, _ = side
+    for j in range(weight.shape[1]):
+        s, q = subset[i, j, chosen[j]], threshold[i, j, chosen[j]]
+        step = factor * weight[i, j]
+        if s >= 0 and step != 0 and starts[s + 1] > starts[s]:
+            share = hinge_rows(scores, starts[s], starts[s + 1], thresholds[q], step, residual)
+            if aux_index[q] >= 0:
+                aux_gradient[aux_index[q]] -= step * share
+
+
+@kernel
+def compute_scores(design, params, effective, packed, scores, active, alone):
+    """Scores (C, n) of all columns from parameters (C, R, d+1)."""
+    codes, dense, dense_columns, starts, subset_group, members = design
+    lanes = params.shape[0]
+    for c in range(lanes):
+        effective_weights(params[c], effective.shape[1], effective[c])
+    pack(effective, members, packed)
+    if lanes == 1:
+        forward_one(codes, dense, dense_columns, starts, subset_group, packed, scores[0])
+    else:
+        forward_eight(codes, dense, dense_columns, starts, subset_group, packed, scores, active, alone)
+
+
+@kernel
+def compute_directions(design, residual, coded, gradient, direction, active, alone):
+    """Gradients (C, R, d+1) by the parameters of ``sum_i residual[c, i] * score_i``."""
+    codes, dense, dense_columns, starts, subset_group, members = design
+    lanes, rows, width = direction.shape
+    coded[:] = 0
+    if lanes == 1:
+        adjoint_one(codes, dense, dense_columns, starts, subset_group, residual[0], coded)
+    else:
+        adjoint_eight(codes, dense, dense_columns, starts, subset_group, residual, coded, active, alone)
+    unpack(coded, members, lanes, gradient)
+    direction[:] = 0
+    for c in range(lanes):
+        for g in range(gradient.shape[1]):
+            for p in range(width):
+                d = gradient[c, g, p]
+                direction[c, 0, p] += d
+                if 0 < g < rows:
+                    direction[c, g, p] = d
+
+
+@kernel
+def squared_norm(direction, aux_gradient):
+    """Squared norm of a gradient by parameters (R, d+1) and auxiliaries (P,)."""
+    square = 0.0
+    for r in range(direction.shape[0]):
+        square += lane_dot(direction[r], direction[r])
+    return square + lane_dot(aux_gradient, aux_gradient)
+
+
+@kernel
+def descend(params, aux, direction, aux_gradient, length):
+    """Move parameters (R, d+1) and auxiliaries (P,) against a gradient, in place."""
+    for r in range(params.shape[0]):
+        for p in range(params.shape[1]):
+            params[r, p] -= length * direction[r, p]
+    for p in range(aux.size):
+        aux[p] -= length * aux_gradient[p]
+
+
+@kernel
+def subgradient_steps(
+    design, y, aux_index, shift, convex, concave, params, aux, best, rule, active, taken, steps, work, alone
+):
+    """Take ``steps`` steps of every active column, in place.
+
+    A column either descends ``f0 + weight max_i f_i`` by a constant step, or switches: with
+    ``eps = static + diminishing / (t + 1)`` at step t, it steps ``eps / |g|^2`` along the loss gradient where no
+    f_i exceeds eps, and ``f_i / |g|^2`` along a subgradient of the largest f_i elsewhere. Only a switching column
+    remembers a point: the one of lowest loss among those within eps, where one that a smaller eps has overtaken
+    gives way to the next that is within.
+
+    Args:
+        design: (codes, dense, dense_columns, starts, subset_group, members) of the rows.
+        y: (n,) labels, float32, in the order of the design.
+        aux_index, shift: of the program.
+        convex, concave: (weight, subset, threshold, constant) tables of the program.
+        params: (C, R, d+1) current parameters; aux: (C, P) current auxiliaries.
+        best: (loss (C,), largest f_i (C,), params (C, R, d+1), aux (C, P)) of the remembered points.
+        rule: (weight (C,), constant step (C,), static (C,), diminishing (C,)); a constant step of 0 means switching.
+        active: (C,) columns to move.
+        taken: (C,) steps taken so far; advanced.
+        steps: steps to take.
+        work: (scores (C, n), residual (C, n)), float32.
+        alone: whether eight columns are computed as each would be alone.
+    """
+    starts, members = design[3], design[5]
+    weight, constant, static, diminishing = rule
+    scores, residual = work
+    lanes, rows, width = params.shape
+    groups = design[4].max() + 1
+    effective = np.zeros((lanes, groups, width + 1))
+    packed = np.zeros((groups, len(members) * lanes), np.float32)
+    coded = np.empty((groups, len(members) * lanes))
+    gradient = np.empty((lanes, groups, width + 1))
+    direction = np.empty((lanes, rows, width))
+    means = np.empty((starts.size - 1, shift.size))
+    thresholds = np.empty(shift.size)
+    chosen = (np.zeros(convex[0].shape[1], np.int64), np.zeros(concave[0].shape[1], np.int64))
+    scratch = (np.zeros_like(chosen[0]), np.zeros_like(chosen[1]))
+    aux_gradient = np.zeros(aux.shape)
+    length = np.zeros(lanes)
+    residual[:] = 0
+    for _ in range(steps):
+        compute_scores(design, params, effective, packed, scores, active, alone)
+        aux_gradient[:] = 0
+        for c in range(lanes):
+            if not active[c]:
+                continue
+            for q in range(shift.size):
+                thresholds[q] = shift[q] + (aux[c, aux_index[q]] if aux_index[q] >= 0 else 0.0)
+            hinge_means(scores[c], starts, thresholds, means)
+            i, worst = largest_constraint(convex, concave, means, chosen, scratch)
+            factor = 1.0
+            if constant[c] > 0:
+                factor = weight[c]
+                logistic(scores[c], y, 1.0 / y.size, residual[c])
+            else:
+                eps = static[c] + diminishing[c] / (taken[c] + 1)
+                if worst <= eps:
+                    loss = logistic(scores[c], y, 1.0 / y.size, residual[c])
+                    length[c] = eps
+                    if loss < best[0][c] or best[1][c] > eps:
+                        best[0][c], best[1][c] = loss, worst
+                        best[2][c] = params[c]
+                        best[3][c] = aux[c]
+                    continue
+                length[c] = worst
+                residual[c, :] = 0
+            add_part(
+                i, convex, chosen[0], factor, scores[c], starts, thresholds, aux_index, residual[c], aux_gradient[c]
+            )
+            add_part(
+                i, concave, chosen[1], -factor, scores[c], starts, thresholds, aux_index, residual[c], aux_gradient[c]
+            )
+        compute_directions(design, residual, coded, gradient, direction, active, alone)
+        for c in range(lanes):
+            if not active[c]:
+                continue
+            taken[c] += 1
+            step = constant[c]
+            if step == 0:
+                square = squared_norm(direction[c], aux_gradient[c])
+                if square == 0:
+                    continue
+                step = length[c] / square
+            descend(params[c], aux[c], direction[c], aux_gradient[c], step)

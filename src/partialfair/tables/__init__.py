@@ -1,1 +1,0 @@
-"""Tables and what every layer builds on: datasets, splits, intervals, groups, files written whole, compiled loops."""
