@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from papers.partial_fairness.exhibits import kappa_scale, pairs
+from papers.partial_fairness.exhibits import kappa_scale
 from reproduction.exhibits import exhibit, style
-from reproduction.exhibits.kinds import dataset_statistics
+from reproduction.exhibits.kinds import dataset_statistics, pairs
 from reproduction.grid.config import load_config
 from reproduction.jobs import report
 from reproduction.verdicts.results import Setting

@@ -48,12 +48,6 @@ GUARDS = frozenset(("partialfair.data.guards",))
 """Modules whose decorators are left out, with what they import: a guard hands on what a job passes as it is, which its
 tests hold it to, and what it does to arguments of people changes no job's result."""
 
-FORMER = {
-    "papers.cross_paper.datasets": "partialfair.datasets",
-    "papers.cross_paper.datasets.resources": "partialfair.datasets.resources",
-}
-"""Packages by the names that they had in texts of modules when the present results were made."""
-
 LOOKS = frozenset(("label", "look", "paper"))
 """Attributes of an algorithm (a class derived from ``Algorithm[...]`` or the like) that say how exhibits show it."""
 
@@ -176,7 +170,7 @@ class _Text:
             return self._of_list([item for item in node if not (_is_text(item) or _is_version(item))])
         kind = type(node)
         if not issubclass(kind, ast.AST):
-            return repr(FORMER.get(node, node) if isinstance(node, str) else node)
+            return repr(node)
         if kind is ast.Name and node.id in self._modules:
             return f"Name(\x02module \t{self._modules[node.id]}\x03)"
         if kind is ast.If and _is_for_types(node.test):
