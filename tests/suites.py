@@ -29,7 +29,7 @@ MARK = re.compile(r"mark\.long\(suite=\"(\w+)\"\)")
 
 LIBRARY, WORKBENCH = "src/partialfair", "src/reproduction"
 COMPUTING = (
-    *(f"{LIBRARY}/{name}/**/*.py" for name in ("algorithms", "constraints", "metrics", "models", "tables")),
+    *(f"{LIBRARY}/{name}/**/*.py" for name in ("algorithms", "constraints", "metrics", "models", "data", "kernels")),
     *(f"papers/*/{name}/**/*.py" for name in ("algorithms", "constraints", "datasets")),
     f"{WORKBENCH}/datasets/**/*.py",
 )  # fmt: skip
@@ -37,7 +37,7 @@ WORKFLOW = (
     "Snakefile", "Makefile", "dvc.yaml", "requirements.lock", "workflow/**/*", "src/snakemake_*/**/*.py",
     *(f"{WORKBENCH}/{name}/**/*.py" for name in ("commands", "grid", "jobs", "verify")),
     f"{WORKBENCH}/plugin_folders.py", f"{LIBRARY}/commands/*.py", f"{LIBRARY}/extensions.py", f"{LIBRARY}/plugins.py",
-    f"{LIBRARY}/tables/files.py", "tests/faults/lab.py", "tests/workflow/project.py",
+    f"{LIBRARY}/data/files.py", "tests/faults/lab.py", "tests/workflow/project.py",
 )  # fmt: skip
 
 

@@ -152,8 +152,8 @@ def substitute(source: Path, pairs: dict[str, str]) -> int:
 
 def test_moving_and_renaming_a_module_changes_nothing(source: Path, changed_by: ChangedBy):
     package = source / "partialfair"
-    (package / "tables" / "checkpoint.py").rename(package / "models" / "saved_progress.py")
-    (package / "seeding.py").rename(package / "tables" / "random_streams.py")
+    (package / "data" / "checkpoint.py").rename(package / "models" / "saved_progress.py")
+    (package / "seeding.py").rename(package / "data" / "random_streams.py")
     reached = {
         "from partialfair.data.checkpoint import": "from partialfair.models.saved_progress import",
         "from partialfair.seeding import": "from partialfair.data.random_streams import",
@@ -205,7 +205,7 @@ def test_a_metric_edit_changes_the_evaluation_and_a_new_metric_does_not(source: 
 def test_a_guard_of_what_people_pass_counts_for_nothing(source: Path, changed_by: ChangedBy):
     """Nor does the intake behind it; another decorator does."""
     for name in ("guards", "intake"):
-        module = source / "partialfair" / "tables" / f"{name}.py"
+        module = source / "partialfair" / "data" / f"{name}.py"
         module.write_text(module.read_text() + "VALUE = 1\n")
     metric = source / "partialfair" / "metrics" / "partial.py"
     text = metric.read_text()

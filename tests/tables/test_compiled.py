@@ -33,7 +33,7 @@ def test_kernel_is_compiled_anew_when_one_that_it_calls_has_changed(tmp_path):
         return done.stdout.strip()
 
     assert scores() == "3.0 5.0"
-    rows = source / "models" / "rows.py"
+    rows = source / "kernels" / "row_sums.py"
     text = rows.read_text()
     assert text.count("out[:] = table[0]") == 1
     rows.write_text(text.replace("out[:] = table[0]", "out[:] = table[0] + 10"))
