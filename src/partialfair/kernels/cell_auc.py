@@ -22,10 +22,10 @@ def wins(x, y):
 
 
 @kernel
-def win_table(first, second, third, fourth):
+def win_table(scores_0, scores_1, scores_2, scores_3):
     """Wins (4, 4) of each cell against each other one; the cells' scores ascending."""
     out = np.zeros((4, 4))
-    cells = (first, second, third, fourth)
+    cells = (scores_0, scores_1, scores_2, scores_3)
     for a in range(4):
         for b in range(a):
             x, y = cells[a], cells[b]
@@ -38,21 +38,23 @@ def win_table(first, second, third, fourth):
 
 
 @kernel
-def all_win_tables(first, second, third, fourth, out):
+def all_win_tables(scores_0, scores_1, scores_2, scores_3, out):
     """:func:`win_table` of every candidate; the arrays are (candidates, rows of the cell), ascending along rows."""
     for k in range(out.shape[0]):
-        out[k] = win_table(first[k], second[k], third[k], fourth[k])
+        out[k] = win_table(scores_0[k], scores_1[k], scores_2[k], scores_3[k])
 
 
 @kernel
-def rescaled_win_tables(first, second, third, fourth, scales, shifts, out):
-    """Win tables when the scores of the third and fourth cell become ``scale s + shift``; (scales, shifts, 4, 4).
+def rescaled_win_tables(scores_0, scores_1, scores_2, scores_3, scales, shifts, out):
+    """Win tables when the scores of the cells 2 and 3 become ``scale s + shift``; (scales, shifts, 4, 4).
 
     Scales must not be negative.
     """
     for i in range(scales.size):
         for j in range(shifts.size):
-            out[i, j] = win_table(first, second, scales[i] * third + shifts[j], scales[i] * fourth + shifts[j])
+            out[i, j] = win_table(
+                scores_0, scores_1, scales[i] * scores_2 + shifts[j], scales[i] * scores_3 + shifts[j]
+            )
 
 
 def win_tables(scores: Vector, cells: NDArray[np.integer]) -> Vector:
@@ -61,17 +63,17 @@ def win_tables(scores: Vector, cells: NDArray[np.integer]) -> Vector:
     Args:
         scores: (candidates, n) scores; cells: (n,) cell codes.
     """
-    parts = [np.sort(np.ascontiguousarray(scores[:, cells == cell]), axis=1) for cell in range(4)]
+    sorted_scores = [np.sort(np.ascontiguousarray(scores[:, cells == cell]), axis=1) for cell in range(4)]
     out = np.empty((len(scores), 4, 4))
-    all_win_tables(*parts, out)
+    all_win_tables(*sorted_scores, out)
     return out
 
 
-def auc_from_wins(table: Vector, first: NDArray[np.bool_], second: NDArray[np.bool_], counts: Vector) -> Vector:
+def auc_from_wins(table: Vector, cells_a: NDArray[np.bool_], cells_b: NDArray[np.bool_], counts: Vector) -> Vector:
     """``AUC(A, B)`` of unions A, B of cells, from win tables (..., 4, 4).
 
     Args:
-        table: wins; first, second: (4,) cells of A and of B; counts: (4,) rows in each cell.
+        table: wins; cells_a, cells_b: (4,) cells of A and of B; counts: (4,) rows in each cell.
     """
-    total = np.einsum("a,...ab,b->...", first.astype(float), table, second.astype(float))
-    return np.asarray(total / (counts[first].sum() * counts[second].sum()))
+    total = np.einsum("a,...ab,b->...", cells_a.astype(float), table, cells_b.astype(float))
+    return np.asarray(total / (counts[cells_a].sum() * counts[cells_b].sum()))

@@ -14,7 +14,10 @@ NEGLIGIBLE = 1e-14
 
 @kernel
 def softmax_row(point, weights, costs, beta, out):
-    """Probabilities (G,) of the atoms at a point (2, K, G) for one row."""
+    """Probabilities (G,) of the atoms at a point (2, K, G) for one row.
+
+    ``out_j`` is proportional to ``exp(beta (sum_s t_s (Lambda_sj - V_sj) - r_j))``.
+    """
     top = -1e300
     for j in range(out.size):
         value = -costs[j]
@@ -31,16 +34,16 @@ def softmax_row(point, weights, costs, beta, out):
 
 
 @kernel
-def record(point, step, every, trace):
+def record(point, step, stride, trace):
     """Keep Lambda - V of every ``every``-th step, counted from 1; ``every`` 0 for none."""
-    if every > 0 and step % every == 0 and step // every <= trace.shape[0]:
+    if stride > 0 and step % stride == 0 and step // stride <= trace.shape[0]:
         for s in range(point.shape[1]):
             for j in range(point.shape[2]):
-                trace[step // every - 1, s, j] = point[0, s, j] - point[1, s, j]
+                trace[step // stride - 1, s, j] = point[0, s, j] - point[1, s, j]
 
 
 @kernel
-def sgd(t, r, eps, beta, rows, size, w, mean, every, trace):
+def sgd(t, r, eps, beta, rows, size, w, mean, stride, trace):
     """Projected steps of one size on the rows named by ``rows``; ``w`` is moved, ``mean`` becomes their average."""
     q = np.empty(r.shape[1])
     for step in range(1, rows.size + 1):
@@ -49,16 +52,17 @@ def sgd(t, r, eps, beta, rows, size, w, mean, every, trace):
         share = 1.0 / step
         for s in range(w.shape[1]):
             for j in range(w.shape[2]):
+                # dF/dLambda = t q + eps, dF/dV = eps - t q; then the projection on the orthant
                 drift = t[i, s] * q[j]
                 w[0, s, j] = max(w[0, s, j] - size * (drift + eps[s]), 0.0)
                 w[1, s, j] = max(w[1, s, j] - size * (eps[s] - drift), 0.0)
                 mean[0, s, j] += share * (w[0, s, j] - mean[0, s, j])
                 mean[1, s, j] += share * (w[1, s, j] - mean[1, s, j])
-        record(w, step, every, trace)
+        record(w, step, stride, trace)
 
 
 @kernel
-def acsa(t, r, eps, beta, rows, smoothness, mu, weight, centre, shift, w, average, every, done, trace):
+def acsa(t, r, eps, beta, rows, smoothness, mu, weight, centre, shift, w, average, stride, done, trace):
     """AC-SA on the rows named by ``rows``, on F plus ``weight |w|^2 / 2 - <centre, w>``; moves ``w`` and ``average``.
 
     Args:
@@ -72,6 +76,7 @@ def acsa(t, r, eps, beta, rows, smoothness, mu, weight, centre, shift, w, averag
     """
     q, middle = np.empty(r.shape[1]), np.empty_like(w)
     for step in range(1, rows.size + 1):
+        # Algorithm 2: alpha_t, gamma_t, and the point "md" between the average and the iterate
         alpha = 2.0 / (step + shift)
         gamma = 4.0 * smoothness / (step * (step + 1.0))
         scale = gamma + (1.0 - alpha * alpha) * mu
@@ -83,18 +88,19 @@ def acsa(t, r, eps, beta, rows, smoothness, mu, weight, centre, shift, w, averag
                     middle[side, s, j] = from_average * average[side, s, j] + from_w * w[side, s, j]
         i = rows[step - 1]
         softmax_row(middle, t[i], r[i], beta, q)
+        # w_t = argmin <slope, w> + mu |w - md|^2 / 2 + ..., in closed form; average_t = alpha w_t + (1 - alpha) average
         keep = ((1.0 - alpha) * mu + gamma) / (mu + gamma)
         pull, size = alpha * mu / (mu + gamma), alpha / (mu + gamma)
         for side in range(2):
             sign = 1.0 - 2.0 * side
             for s in range(w.shape[1]):
                 for j in range(w.shape[2]):
-                    here = middle[side, s, j]
-                    slope = sign * t[i, s] * q[j] + eps[s] + weight * here - centre[side, s, j]
-                    new = max(keep * w[side, s, j] + pull * here - size * slope, 0.0)
+                    entry = middle[side, s, j]
+                    slope = sign * t[i, s] * q[j] + eps[s] + weight * entry - centre[side, s, j]
+                    new = max(keep * w[side, s, j] + pull * entry - size * slope, 0.0)
                     w[side, s, j] = new
                     average[side, s, j] = alpha * new + (1.0 - alpha) * average[side, s, j]
-        record(average, done + step, every, trace)
+        record(average, done + step, stride, trace)
 
 
 @kernel
@@ -112,8 +118,9 @@ def l1_quadratic(curvature, slope, eps, x, limit, tolerance):
         for j in range(n):
             if abs(x[j]) < NEGLIGIBLE:  # left over from rounding: its way to 0 would be too short to count
                 x[j] = 0.0
+        # optimality: gradient_j + eps_j sign(x_j) = 0 where x_j != 0, |gradient_j| <= eps_j where x_j = 0
         gradient = curvature @ x - slope
-        worst, place = 0.0, -1
+        worst, worst_index = 0.0, -1
         error = 0.0
         for j in range(n):
             if x[j] != 0:
@@ -123,41 +130,43 @@ def l1_quadratic(curvature, slope, eps, x, limit, tolerance):
                 sign[j] = 0.0
                 excess = abs(gradient[j]) - eps[j]
                 if excess > tolerance and excess > worst:
-                    worst, place = excess, j
-        if error <= tolerance and place < 0:
+                    worst, worst_index = excess, j
+        if error <= tolerance and worst_index < 0:
             return step
         moved = False
         for attempt in range(0 if error > tolerance else 1, 3):
             for j in range(n):
                 if x[j] == 0:
                     free_it = attempt == 1 and abs(gradient[j]) - eps[j] > tolerance
-                    sign[j] = -np.sign(gradient[j]) if free_it or (attempt == 2 and j == place) else 0.0
+                    sign[j] = -np.sign(gradient[j]) if free_it or (attempt == 2 and j == worst_index) else 0.0
             free = np.flatnonzero(sign)
             if free.size == 0:
                 continue
-            own = np.empty((free.size, free.size))
-            right = np.empty(free.size)
+            # on the free variables F with signs s: curvature_FF z = slope_F - eps_F s_F; the segment leads from x to z
+            free_curvature = np.empty((free.size, free.size))
+            free_slope = np.empty(free.size)
             for a in range(free.size):
-                right[a] = slope[free[a]] - eps[free[a]] * sign[free[a]]
+                free_slope[a] = slope[free[a]] - eps[free[a]] * sign[free[a]]
                 for b in range(free.size):
-                    own[a, b] = curvature[free[a], free[b]]
-            way = np.zeros(n)
-            way[free] = np.linalg.solve(own, right) - x[free]
-            linear, bend = gradient @ way, 0.5 * way @ (curvature @ way)
+                    free_curvature[a, b] = curvature[free[a], free[b]]
+            direction = np.zeros(n)
+            direction[free] = np.linalg.solve(free_curvature, free_slope) - x[free]
+            linear, bend = gradient @ direction, 0.5 * direction @ (curvature @ direction)
             best, length, crossing = 0.0, 0.0, -1
+            # the objective's change at the end of the segment (a = -1) and where variable free[a] crosses 0
             for a in range(-1, free.size):
-                at, j = 1.0, free[max(a, 0)]
+                fraction, j = 1.0, free[max(a, 0)]
                 if a >= 0:
-                    if x[j] * (x[j] + way[j]) >= 0:
+                    if x[j] * (x[j] + direction[j]) >= 0:
                         continue
-                    at = -x[j] / way[j]
-                change = at * linear + at * at * bend
+                    fraction = -x[j] / direction[j]
+                change = fraction * linear + fraction * fraction * bend
                 for b in free:
-                    change += eps[b] * (abs(x[b] + at * way[b]) - abs(x[b]))
+                    change += eps[b] * (abs(x[b] + fraction * direction[b]) - abs(x[b]))
                 if change < best:
-                    best, length, crossing = change, at, j if a >= 0 else -1
+                    best, length, crossing = change, fraction, j if a >= 0 else -1
             if length > 0:
-                x += length * way
+                x += length * direction
                 if crossing >= 0:
                     x[crossing] = 0.0
                 moved = True

@@ -14,24 +14,24 @@ def gram(ones, dense, dense_columns, starts, subset_group, weight, out):
     of a row's non-zeros, not of the number of features.
     """
     width, p, size = len(ones), dense_columns.size, out.shape[2]
-    place, values = np.empty(1 + width, np.int64), np.empty(p, dense.dtype)
-    place[0] = 0
+    positions, values = np.empty(1 + width, np.int64), np.empty(p, dense.dtype)
+    positions[0] = 0
     for subset in range(starts.size - 1):
         target = out[subset_group[subset]].reshape(-1)
         for i in range(starts[subset], starts[subset + 1]):
             w = weight[i]
             for f in range(width):
-                place[1 + f] = ones[f, i]
+                positions[1 + f] = ones[f, i]
             for q in range(p):
                 values[q] = dense[q, i]
             for a in range(1 + width):
-                base = place[a] * size
+                base = positions[a] * size
                 for b in range(a + 1):
-                    target[base + place[b]] += w
+                    target[base + positions[b]] += w
             for q in range(p):
                 base, wq = dense_columns[q] * size, w * values[q]
                 for b in range(1 + width):
-                    target[base + place[b]] += wq
+                    target[base + positions[b]] += wq
                 for r in range(q + 1):
                     target[base + dense_columns[r]] += wq * values[r]
 

@@ -47,8 +47,8 @@ class _Reduction:
 
     def _spread(self, scalar: Value) -> Value:
         empty = ir.Constant(self.vector, ir.Undefined)
-        one = self.builder.insert_element(empty, scalar, ir.Constant(ir.IntType(32), 0))
-        return self._shuffled(one, [0] * self.width)
+        vector = self.builder.insert_element(empty, scalar, ir.Constant(ir.IntType(32), 0))
+        return self._shuffled(vector, [0] * self.width)
 
     def _shuffled(self, vector: Value, places: list[int]) -> Value:
         mask = ir.Constant(ir.VectorType(ir.IntType(32), len(places)), places)
@@ -58,16 +58,16 @@ class _Reduction:
         """Join the contributions of the entries from ``index`` on, a vector or one, to what ``total`` points to."""
         entries = []
         for pointer, stored in arrays:
-            own = stored if kind is self.element else ir.VectorType(stored, self.width)
-            place = self.builder.bitcast(self.builder.gep(pointer, [index]), own.as_pointer())
-            entry = self.builder.load(place, align=_bytes(stored))
+            entry_type = stored if kind is self.element else ir.VectorType(stored, self.width)
+            address = self.builder.bitcast(self.builder.gep(pointer, [index]), entry_type.as_pointer())
+            entry = self.builder.load(address, align=_bytes(stored))
             entries.append(entry if stored == self.element else self.builder.fpext(entry, kind))
 
         def constant(value: float) -> Value:
             return self._constant(kind, value)
 
-        found = self.term(self.builder, constant, *entries, *scalars)
-        self.builder.store(self.join(self.builder.load(total), found), total)
+        contribution = self.term(self.builder, constant, *entries, *scalars)
+        self.builder.store(self.join(self.builder.load(total), contribution), total)
 
     def write(self, size: Value, arrays: list[Array], scalars: list[Value]) -> Value:
         """Return the reduction of ``size`` entries."""
@@ -77,16 +77,16 @@ class _Reduction:
         chains = [cgutils.alloca_once(builder, self.vector) for _ in range(CHAINS)]
         for chain in chains:
             builder.store(self._constant(self.vector, self.start), chain)
-        whole = builder.and_(size, number(-turn))
-        with cgutils.for_range_slice(builder, number(0), whole, number(turn), size.type) as (index, _):
-            for place, chain in enumerate(chains):
-                at = builder.add(index, number(place * self.width))
-                self._add(chain, self.vector, arrays, at, spread)
+        full_turns = builder.and_(size, number(-turn))
+        with cgutils.for_range_slice(builder, number(0), full_turns, number(turn), size.type) as (index, _):
+            for k, chain in enumerate(chains):
+                offset = builder.add(index, number(k * self.width))
+                self._add(chain, self.vector, arrays, offset, spread)
         vectors = builder.and_(size, number(-self.width))
-        with cgutils.for_range_slice(builder, whole, vectors, number(self.width), size.type) as (index, _):
+        with cgutils.for_range_slice(builder, full_turns, vectors, number(self.width), size.type) as (index, _):
             self._add(chains[0], self.vector, arrays, index, spread)
-        first, second, third, fourth = map(builder.load, chains)
-        joined = self.join(self.join(first, second), self.join(third, fourth))
+        sum_0, sum_1, sum_2, sum_3 = map(builder.load, chains)
+        joined = self.join(self.join(sum_0, sum_1), self.join(sum_2, sum_3))
         width = self.width
         while width > 1:
             width //= 2
@@ -118,14 +118,14 @@ def _implementation(term: Term, join: str = "fadd", start: float = 0.0) -> Calla
     return generate
 
 
-def _signature(*given: Any) -> Any:
+def _signature(*operands: Any) -> Any:
     """Signature of a reduction in the precision of the most precise array, to which scalars are converted."""
-    arrays = [kind for kind in given if isinstance(kind, types.Array)]
-    known = (types.float32, types.float64)
-    if not arrays or any(kind.dtype not in known or (kind.ndim, kind.layout) != (1, "C") for kind in arrays):
-        raise TypingError(f"sums in lanes take contiguous vectors of floating-point numbers, not {given}")
+    arrays = [kind for kind in operands if isinstance(kind, types.Array)]
+    precisions = (types.float32, types.float64)
+    if not arrays or any(kind.dtype not in precisions or (kind.ndim, kind.layout) != (1, "C") for kind in arrays):
+        raise TypingError(f"sums in lanes take contiguous vectors of floating-point numbers, not {operands}")
     result = types.float64 if types.float64 in [kind.dtype for kind in arrays] else types.float32
-    return result(*(kind if kind in arrays else result for kind in given))
+    return result(*(kind if kind in arrays else result for kind in operands))
 
 
 def _excess(builder: Builder, constant: Callable[[float], Value], x: Value, threshold: Value) -> Value:
@@ -148,7 +148,7 @@ def lane_product(typing: Any, x: Any) -> Any:
 @intrinsic
 def lane_dot(typing: Any, x: Any, y: Any) -> Any:
     """``sum x[i] y[i]`` over the entries of x (n,); y may be longer."""
-    return _signature(x, y), _implementation(lambda builder, constant, first, second: builder.fmul(first, second))
+    return _signature(x, y), _implementation(lambda builder, constant, x_entry, y_entry: builder.fmul(x_entry, y_entry))
 
 
 @intrinsic

@@ -14,19 +14,19 @@ PLAIN, PROXY, CORRELATION = 0, 1, 2
 
 
 @kernel
-def batch_auc(scores, first, second, out):
+def batch_auc(scores, rows_p, rows_n, out):
     """``AUC(A, B)`` (R,) on a batch, ties one half; ``first`` and ``second`` are rows of the batch."""
     runs = scores.shape[1]
     out[:] = 0.0
-    for i in first:
-        for j in second:
+    for i in rows_p:
+        for j in rows_n:
             for r in range(runs):
                 if scores[i, r] > scores[j, r]:
                     out[r] += 1.0
                 elif scores[i, r] == scores[j, r]:
                     out[r] += 0.5
     for r in range(runs):
-        out[r] /= first.size * second.size
+        out[r] /= rows_p.size * rows_n.size
 
 
 @kernel
@@ -42,20 +42,21 @@ def proxy_multipliers(scores, cells, table, multipliers, kappa, eta, cap):
     delta, share = np.zeros(runs), np.empty(runs)
     for half in range(2):
         p, n = 2 + 2 * half, 3 + 2 * half
-        same = True
+        identical = True
         for cell in range(4):
-            same = same and table[p, cell] == table[n, cell]
-        if same:  # AUC(A, A) is 1/2
+            identical = identical and table[p, cell] == table[n, cell]
+        if identical:  # AUC(A, A) is 1/2
             share[:] = 0.5
         else:
-            first = np.array([i for i in range(cells.size) if table[p, cells[i]]])
-            second = np.array([i for i in range(cells.size) if table[n, cells[i]]])
-            if first.size == 0 or second.size == 0:
+            rows_p = np.array([i for i in range(cells.size) if table[p, cells[i]]])
+            rows_n = np.array([i for i in range(cells.size) if table[n, cells[i]]])
+            if rows_p.size == 0 or rows_n.size == 0:
                 return False
-            batch_auc(scores, first, second, share)
+            batch_auc(scores, rows_p, rows_n, share)
         for r in range(runs):
             delta[r] += share[r] if half == 0 else -share[r]
     for r in range(runs):
+        # lambda <- clip(lambda + eta (+-(AUC_1 - AUC_2) - kappa), 0, cap)
         up = multipliers[0, r] + eta[r] * (delta[r] - kappa[r])
         down = multipliers[1, r] + eta[r] * (-delta[r] - kappa[r])
         multipliers[0, r] = min(max(up, 0.0), cap)
@@ -83,6 +84,8 @@ def loss_residual(scores, cells, table, weights, c1, c2, residual):
     for s in range(6):
         for r in range(runs):
             mean[s, r] /= max(count[s], 1.0)
+    # The mean over pairs of c1 (h_i - h_j - c2)^2 has the derivative -2 c1 (c2 - h_i + E_N[h]) / n_P by a score of P,
+    # 2 c1 (c2 - E_P[h] + h_j) / n_N by one of N: a constant part and a part in the score itself.
     linear, square = np.zeros((6, runs)), np.zeros((6, runs))
     for m in range(5):
         p, n = PAIR_P[m], PAIR_N[m]
@@ -127,11 +130,12 @@ def add_correlation(scores, cells, penalty, residual):
             variance += centred * centred / batch
             covariance += centred * protected[i] / batch
         spread = max(np.sqrt(variance), 1e-8)
+        # rho = cov(h, z) / (sd(h) sd(z)); d rho / d h_i = ((z_i - E z) / sd(z) - rho (h_i - E h) / sd(h)) / (n sd(h))
         correlation = covariance / (spread * deviation)
         sign = 1.0 if correlation > 0.0 else (-1.0 if correlation < 0.0 else 0.0)
         for i in range(batch):
-            own = protected[i] / deviation - correlation * (scores[i, r] - mean) / spread
-            residual[i, r] += penalty[r] * sign * own / (batch * spread)
+            slope = protected[i] / deviation - correlation * (scores[i, r] - mean) / spread
+            residual[i, r] += penalty[r] * sign * slope / (batch * spread)
 
 
 @kernel

@@ -28,6 +28,7 @@ def dual_step(values, gaps, y, alpha, tau, weight, bound):
         y, alpha: (3,) and (5,) the old point; overwritten by the new one.
         tau: step; weight: K of the mirror map; bound: I.
     """
+    # alpha_m = clip((tau G_m + 2 alpha_m) / (2 tau + 2), -I, I); mu_k gathers what its pairs leave to y_k
     mu = np.zeros(3)
     for m in range(5):
         new = (tau * gaps[m] + 2.0 * alpha[m]) / (2.0 * tau + 2.0)
@@ -35,6 +36,7 @@ def dual_step(values, gaps, y, alpha, tau, weight, bound):
         change = new - alpha[m]
         mu[ROW[m]] += new * new - new * gaps[m] + change * change / tau
         alpha[m] = new
+    # y_k <- y_k exp((F_k - mu_k) tau / K), normalised; the largest exponent is taken out of all of them
     exponent = np.empty(3)
     for k in range(3):
         exponent[k] = (values[k] - mu[k]) * tau / weight
@@ -62,13 +64,13 @@ def upper_bound(u, v, bound):
 
 
 @kernel
-def set_moments(scores, cells, sets, first, second):
-    """Means over the batch of ``w``, ``w h``, ``w h^2`` with the sets' weights w.
+def set_moments(scores, cells, sets, mean_h, mean_h2):
+    """Means over the batch of ``w``, ``w h``, ``w h^2``, with the scores h and the sets' weights w.
 
     Args:
         scores: (B, R) scores of the batch; cells: (B,) cell codes.
         sets: (6, 4) weight of a row of each cell in each set, 1 / share of the set, or 0.
-        first, second: outputs (6, R).
+        mean_h, mean_h2: outputs (6, R).
 
     Returns:
         (6,) means of w.
@@ -85,15 +87,15 @@ def set_moments(scores, cells, sets, first, second):
             by_cell[cell, 1, r] += h * h
     mass = np.zeros(6)
     for s in range(6):
-        first[s, :] = 0.0
-        second[s, :] = 0.0
+        mean_h[s, :] = 0.0
+        mean_h2[s, :] = 0.0
         for cell in range(4):
             w = sets[s, cell] / batch
             if w > 0.0:
                 mass[s] += w * count[cell]
                 for r in range(runs):
-                    first[s, r] += w * by_cell[cell, 0, r]
-                    second[s, r] += w * by_cell[cell, 1, r]
+                    mean_h[s, r] += w * by_cell[cell, 0, r]
+                    mean_h2[s, r] += w * by_cell[cell, 1, r]
     return mass
 
 
@@ -115,36 +117,41 @@ def minimax_step(
         residual: output (B, R), the derivative of the Lagrangian by the scores of the batch, 1/B included.
     """
     batch, runs = scores.shape
-    first, second = np.empty((6, runs)), np.empty((6, runs))
-    mass = set_moments(scores, cells, sets, first, second)
+    mean_h, mean_h2 = np.empty((6, runs)), np.empty((6, runs))
+    mass = set_moments(scores, cells, sets, mean_h, mean_h2)
     linear, square = np.zeros((6, runs)), np.zeros((6, runs))
     root = 2.0 * np.sqrt(c1)
     values, gaps, own_y, own_alpha = np.empty(3), np.empty(5), np.empty(3), np.empty(5)
     for r in range(runs):
         values[0], values[1], values[2] = -level[r], -limit[r], -limit[r]
         far = 0.0
+        # Lemma 1 for pair m of sets P and N in row k, with E_P the mean over P weighted by its share of the batch:
+        #   F_k += c1 (c2^2 + E_P[(h - a)^2 - 2 c2 h] + E_N[(h - b)^2 + 2 c2 h]),
+        #   G_m = 2 sqrt(c1) (E_P[h] - E_N[h]).
         for m in range(5):
             p, n, k = PAIR_P[m], PAIR_N[m], ROW[m]
             am, bm, share = a[m, r], b[m, r], y[k, r]
             values[k] += c1 * (
                 c2 * c2
-                - 2.0 * c2 * first[p, r]
-                + second[p, r]
-                - 2.0 * am * first[p, r]
+                - 2.0 * c2 * mean_h[p, r]
+                + mean_h2[p, r]
+                - 2.0 * am * mean_h[p, r]
                 + am * am * mass[p]
-                + 2.0 * c2 * first[n, r]
-                + second[n, r]
-                - 2.0 * bm * first[n, r]
+                + 2.0 * c2 * mean_h[n, r]
+                + mean_h2[n, r]
+                - 2.0 * bm * mean_h[n, r]
                 + bm * bm * mass[n]
             )
-            gaps[m] = root * (first[p, r] - first[n, r])
+            gaps[m] = root * (mean_h[p, r] - mean_h[n, r])
+            # derivative by the score h of a row: linear + square h, for the rows of P and those of N
             pull = root * alpha[m, r]
             linear[p, r] += share * (pull - 2.0 * c1 * (c2 + am))
             linear[n, r] += share * (2.0 * c1 * (c2 - bm) - pull)
             square[p, r] += share * 2.0 * c1
             square[n, r] += share * 2.0 * c1
-            by_a = -2.0 * c1 * share * (first[p, r] - am * mass[p])
-            by_b = -2.0 * c1 * share * (first[n, r] - bm * mass[n])
+            # derivatives by a and b, then the proximal step a <- (a - eta g_a + eta rho a0) / (1 + eta rho) in [-I, I]
+            by_a = -2.0 * c1 * share * (mean_h[p, r] - am * mass[p])
+            by_b = -2.0 * c1 * share * (mean_h[n, r] - bm * mass[n])
             far += (am - a0[m, r]) ** 2 + (bm - b0[m, r]) ** 2
             shrink = 1.0 + eta[r] * prox
             new_a = (am - eta[r] * by_a + eta[r] * prox * a0[m, r]) / shrink
@@ -185,8 +192,8 @@ def gather_scores(starts, columns, entries, rows, table, scores):
     for i in range(rows.size):
         for r in range(runs):
             scores[i, r] = 0.0
-        for place in range(starts[rows[i]], starts[rows[i] + 1]):
-            x, column = entries[place], columns[place]
+        for position in range(starts[rows[i]], starts[rows[i] + 1]):
+            x, column = entries[position], columns[position]
             for r in range(runs):
                 scores[i, r] += x * table[column, r]
 
@@ -196,10 +203,11 @@ def descend(starts, columns, entries, rows, table, residual, eta, radius):
     """``table -= eta X' residual`` on the rows of a batch, then projection of every model on a ball."""
     runs = table.shape[1]
     for i in range(rows.size):
-        for place in range(starts[rows[i]], starts[rows[i] + 1]):
-            x, column = entries[place], columns[place]
+        for position in range(starts[rows[i]], starts[rows[i] + 1]):
+            x, column = entries[position], columns[position]
             for r in range(runs):
                 table[column, r] -= eta[r] * x * residual[i, r]
+    # projection on |w| <= radius
     norm = np.zeros(runs)
     for column in range(table.shape[0]):
         for r in range(runs):

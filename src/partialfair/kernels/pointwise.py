@@ -29,14 +29,14 @@ def hinge_means(scores, starts, thresholds, means):
     An empty subset has means 0.
     """
     for subset in range(starts.size - 1):
-        first, stop = starts[subset], starts[subset + 1]
+        start, stop = starts[subset], starts[subset + 1]
         means[subset, :] = 0
-        for low in range(first, stop, SUM_BLOCK):
-            part = scores[low : min(low + SUM_BLOCK, stop)]
+        for low in range(start, stop, SUM_BLOCK):
+            block = scores[low : min(low + SUM_BLOCK, stop)]
             for q in range(thresholds.size):
-                means[subset, q] += lane_excess(part, thresholds[q])
-        if stop > first:
-            means[subset, :] /= stop - first
+                means[subset, q] += lane_excess(block, thresholds[q])
+        if stop > start:
+            means[subset, :] /= stop - start
 
 
 @kernel
@@ -48,7 +48,7 @@ def logistic(scores, y, scale, residual):
     """
     total = 0.0
     half = np.float32(0.5)
-    one = np.float32(1)
+    unit = np.float32(1)
     weight = half * np.float32(scale)
     limit = np.float32(_TANH_LIMIT)
     terms = np.empty(SUM_BLOCK, np.float32)
@@ -74,8 +74,8 @@ def logistic(scores, y, scale, residual):
             # tanh x = top / bottom, and log(1 + exp(-|2x|)) = -log((1 + |tanh x|) / 2) by the series of 2 artanh z,
             # z = (|tanh x| - 1) / (|tanh x| + 3): two fractions for one division.
             sum_ = abs(top) + np.float32(3) * bottom
-            inverse = one / (bottom * sum_)
-            out[i] = weight * label[i] * (top * sum_ * inverse - one)
+            inverse = unit / (bottom * sum_)
+            out[i] = weight * label[i] * (top * sum_ * inverse - unit)
             z = (abs(top) - bottom) * bottom * inverse
             w = z * z
             series = np.float32(1 / 11)
@@ -83,7 +83,7 @@ def logistic(scores, y, scale, residual):
             series = series * w + np.float32(1 / 7)
             series = series * w + np.float32(1 / 5)
             series = series * w + np.float32(1 / 3)
-            series = series * w + one
+            series = series * w + unit
             terms[i] = abs(x) - x - np.float32(2) * z * series
         total += lane_sum(terms[: s.size])
     return total * scale
@@ -139,18 +139,18 @@ def add_hinge_residual(scores, starts, thresholds, weights, residual, shares):
     ``shares`` (S, Q), zero at first, receives the share of each subset's rows above each threshold that has a weight.
     """
     for subset in range(starts.size - 1):
-        first, stop = starts[subset], starts[subset + 1]
-        for low in range(first, stop, SUM_BLOCK):
-            part = scores[low : min(low + SUM_BLOCK, stop)]
+        start, stop = starts[subset], starts[subset + 1]
+        for low in range(start, stop, SUM_BLOCK):
+            block = scores[low : min(low + SUM_BLOCK, stop)]
             out = residual[low : min(low + SUM_BLOCK, stop)]
             for q in range(thresholds.size):
                 w = weights[subset, q]
                 if w == 0:
                     continue
-                step, t = w / (stop - first), thresholds[q]
-                for i in range(part.size):
-                    out[i] += step if part[i] > t else 0.0
-                shares[subset, q] += lane_above(part, t) / (stop - first)
+                step, t = w / (stop - start), thresholds[q]
+                for i in range(block.size):
+                    out[i] += step if block[i] > t else 0.0
+                shares[subset, q] += lane_above(block, t) / (stop - start)
 
 
 @kernel

@@ -49,22 +49,27 @@ def deviations() -> list[str]:
     if not settled_here():
         return []
     features = ", ".join(name for name in SETTINGS["NPY_DISABLE_CPU_FEATURES"].split() if _numpy_features().get(name))
-    found = [f"NumPy uses {features}"] if features else []
-    others = [one for one in _blas() if one.get("architecture") not in _CORES]
-    return found + [f"OpenBLAS {one['version']} computes as on {one.get('architecture')}" for one in others]
+    differences = [f"NumPy uses {features}"] if features else []
+    libraries = [library for library in _blas() if library.get("architecture") not in _CORES]
+    return differences + [
+        f"OpenBLAS {library['version']} computes as on {library.get('architecture')}" for library in libraries
+    ]
 
 
 def record() -> dict[str, str]:
     """Processor, C library, linear algebra and NumPy's code paths, as far as this system tells."""
-    blas = {f"openblas {one['version']} {one.get('architecture')}, {one['num_threads']} threads" for one in _blas()}
+    blas = {
+        f"openblas {library['version']} {library.get('architecture')}, {library['num_threads']} threads"
+        for library in _blas()
+    }
     levels = [name for name, used in _numpy_features().items() if used and name.startswith(("X86_V", "ASIMD", "SVE"))]
-    found = {
+    description = {
         "processor": _cpuinfo("model name") or platform.processor(),
         "libc": " ".join(platform.libc_ver()),
         "blas": "; ".join(sorted(blas)),
         "numpy features": " ".join(levels),
     }
-    return {name: value for name, value in found.items() if value.strip()}
+    return {name: value for name, value in description.items() if value.strip()}
 
 
 def _cpuinfo(field: str) -> str:
@@ -87,4 +92,4 @@ def _blas() -> list[dict[str, Any]]:
     """The copies of OpenBLAS that this process has loaded."""
     from threadpoolctl import threadpool_info
 
-    return [one for one in threadpool_info() if one.get("internal_api") == "openblas"]
+    return [library for library in threadpool_info() if library.get("internal_api") == "openblas"]

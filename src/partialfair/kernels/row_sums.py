@@ -72,27 +72,27 @@ def forward_one(ones, dense, dense_columns, starts, subset_group, weights, score
 
 
 @kernel
-def _add_dense(dense, dense_columns, first, table, lanes, lane, scores):
-    """Add ``dense . weights`` of one lane to the scores (m,) of the rows from ``first`` on."""
-    last, whole = first + scores.size, dense_columns.size // 4 * 4
-    for p in range(0, whole, 4):  # two columns at a time, as above, twice
+def _add_dense(dense, dense_columns, start, table, lanes, lane, scores):
+    """Add ``dense . weights`` of one lane to the scores (m,) of the rows from ``start`` on."""
+    last, in_fours = start + scores.size, dense_columns.size // 4 * 4
+    for p in range(0, in_fours, 4):  # two columns at a time, as above, twice
         u, v = table[dense_columns[p] * lanes + lane], table[dense_columns[p + 1] * lanes + lane]
         w, x = table[dense_columns[p + 2] * lanes + lane], table[dense_columns[p + 3] * lanes + lane]
         a, b, c, d = (
-            dense[p, first:last],
-            dense[p + 1, first:last],
-            dense[p + 2, first:last],
-            dense[p + 3, first:last],
+            dense[p, start:last],
+            dense[p + 1, start:last],
+            dense[p + 2, start:last],
+            dense[p + 3, start:last],
         )
         for i in range(scores.size):
             scores[i] = (scores[i] + (u * a[i] + v * b[i])) + (w * c[i] + x * d[i])
-    for p in range(whole, dense_columns.size - 1, 2):
+    for p in range(in_fours, dense_columns.size - 1, 2):
         u, v = table[dense_columns[p] * lanes + lane], table[dense_columns[p + 1] * lanes + lane]
-        a, b = dense[p, first:last], dense[p + 1, first:last]
+        a, b = dense[p, start:last], dense[p + 1, start:last]
         for i in range(scores.size):
             scores[i] += u * a[i] + v * b[i]
     if dense_columns.size % 2:
-        u, a = table[dense_columns[-1] * lanes + lane], dense[dense_columns.size - 1, first:last]
+        u, a = table[dense_columns[-1] * lanes + lane], dense[dense_columns.size - 1, start:last]
         for i in range(scores.size):
             scores[i] += u * a[i]
 
@@ -134,11 +134,11 @@ def adjoint_one(ones, dense, dense_columns, starts, subset_group, residual, grad
             high = min(low + FLUSH, stop)
             r = residual[low:high]
             # A step along a constraint touches the rows of a subset or two; the others add nothing.
-            if not _any(r):
+            if not _is_nonzero(r):
                 continue
-            for first in range(low, high, SUM_BLOCK):
-                part = residual[first : min(first + SUM_BLOCK, high)]
-                _add_dense_sums(dense, dense_columns, first, part, 1, 0, total)
+            for block_start in range(low, high, SUM_BLOCK):
+                block = residual[block_start : min(block_start + SUM_BLOCK, high)]
+                _add_dense_sums(dense, dense_columns, block_start, block, 1, 0, total)
             tables[:] = 0
             even = r.size // 4 * 4
             for f in range(len(ones)):
@@ -155,23 +155,23 @@ def adjoint_one(ones, dense, dense_columns, starts, subset_group, residual, grad
 
 
 @kernel
-def _any(residual):
+def _is_nonzero(residual):
     """Whether a residual (m,) has an entry other than zero."""
-    found = False
+    nonzero = False
     for i in range(residual.size):
-        found |= residual[i] != 0
-    return found
+        nonzero |= residual[i] != 0
+    return nonzero
 
 
 @kernel
-def _add_dense_sums(dense, dense_columns, first, residual, lanes, lane, total):
+def _add_dense_sums(dense, dense_columns, start, residual, lanes, lane, total):
     """Add the sums of one lane's residuals (m,), plain and weighted by each dense column, to its totals.
 
-    The residuals are those of the rows from ``first`` on.
+    The residuals are those of the rows from ``start`` on.
     """
     total[lane] += lane_sum(residual)
     for p in range(dense_columns.size):
-        total[dense_columns[p] * lanes + lane] += lane_dot(residual, dense[p, first : first + residual.size])
+        total[dense_columns[p] * lanes + lane] += lane_dot(residual, dense[p, start : start + residual.size])
 
 
 @kernel
@@ -199,15 +199,15 @@ def adjoint_eight(ones, dense, dense_columns, starts, subset_group, residual, gr
 
 
 @kernel
-def binned_adjoint(ones, dense, dense_columns, first, stop, scores, thresholds, sums):
+def binned_adjoint(ones, dense, dense_columns, start, stop, scores, thresholds, sums):
     """Sums of rows by the score interval they fall in.
 
-    ``sums`` (Q+1, E), float64, is overwritten: entry b holds the sum of the rows of ``first..stop`` whose
+    ``sums`` (Q+1, E), float64, is overwritten: entry b holds the sum of the rows of ``start..stop`` whose
     score exceeds exactly b of the ascending ``thresholds`` (Q,). One pass over the rows then gives the
     gradient of every hinge mean: the rows above threshold q are those in bins q+1..Q.
     """
     sums[:] = 0
-    for i in range(first, stop):
+    for i in range(start, stop):
         b = np.searchsorted(thresholds, scores[i])
         sums[b, 0] += 1
         for f in range(len(ones)):

@@ -1,6 +1,6 @@
 """Networks with one hidden layer of sigmoid units and a sigmoid output, many at once, on rows of a sparse table.
 
-The parameters of R networks are a table (n, R) in the order of :func:`places`: the h weights of the first input, of the
+The score of a row x is ``sigmoid(sum_k v_k sigmoid(w_k . x + b_k) + v_0)``. The parameters of R networks are a table (n, R) in the order of :func:`places`: the h weights of the first input, of the
 second, ..., the hidden biases, the output's weights, its bias. The last axis is that of the vector instructions, and a
 row costs what it has entries: on a9a 14 of 123.
 """
@@ -32,17 +32,17 @@ def forward(starts, columns, entries, rows, table, width, hidden, scores):
     # The units of all runs lie side by side: one long loop instead of many short ones.
     flat, units = table.reshape(-1), width * runs
     for i in range(rows.size):
-        own = hidden[i].reshape(-1)
-        own[:] = flat[bias * runs : bias * runs + units]
-        for place in range(starts[rows[i]], starts[rows[i] + 1]):
-            x, first = entries[place], columns[place] * units
-            weights = flat[first : first + units]
+        activations = hidden[i].reshape(-1)
+        activations[:] = flat[bias * runs : bias * runs + units]
+        for position in range(starts[rows[i]], starts[rows[i] + 1]):
+            x, offset = entries[position], columns[position] * units
+            weights = flat[offset : offset + units]
             for k in range(units):
-                own[k] += x * weights[k]
+                activations[k] += x * weights[k]
         for r in range(runs):
             scores[i, r] = table[last, r]
         for k in range(units):
-            own[k] = sigmoid(own[k])
+            activations[k] = sigmoid(activations[k])
         for k in range(width):
             for r in range(runs):
                 scores[i, r] += hidden[i, k, r] * table[bias + width + k, r]
@@ -62,22 +62,24 @@ def backward(starts, columns, entries, rows, table, width, hidden, scores, resid
     last = table.shape[0] - 1
     gradient[:] = 0.0
     delta, inner = np.empty(runs), np.empty((width, runs))
-    flat, own, units = gradient.reshape(-1), inner.reshape(-1), width * runs
+    flat, hidden_slopes, units = gradient.reshape(-1), inner.reshape(-1), width * runs
     for i in range(rows.size):
         for r in range(runs):
+            # with sigmoid' = sigmoid (1 - sigmoid): derivative by the output's argument, delta, and by v_0
             delta[r] = residual[i, r] * scores[i, r] * (1.0 - scores[i, r])
             gradient[last, r] += delta[r]
         for k in range(width):
             for r in range(runs):
+                # by v_k: delta z_k; by b_k: delta v_k z_k (1 - z_k), which times x is that by w_k
                 z = hidden[i, k, r]
                 gradient[bias + width + k, r] += delta[r] * z
                 inner[k, r] = delta[r] * table[bias + width + k, r] * (z * (1.0 - z))
                 gradient[bias + k, r] += inner[k, r]
-        for place in range(starts[rows[i]], starts[rows[i] + 1]):
-            x, first = entries[place], columns[place] * units
-            slope = flat[first : first + units]
+        for position in range(starts[rows[i]], starts[rows[i] + 1]):
+            x, offset = entries[position], columns[position] * units
+            slope = flat[offset : offset + units]
             for k in range(units):
-                slope[k] += x * own[k]
+                slope[k] += x * hidden_slopes[k]
 
 
 @kernel
@@ -94,9 +96,9 @@ def proximal_step(table, gradient, centre, eta, proximal, radius):
         shrink[r] = 1.0 + eta[r] * proximal
     for j in range(count):
         for r in range(runs):
-            found = (table[j, r] - eta[r] * gradient[j, r] + eta[r] * proximal * centre[j, r]) / shrink[r]
-            table[j, r] = found
-            norm[r] += found * found
+            entry = (table[j, r] - eta[r] * gradient[j, r] + eta[r] * proximal * centre[j, r]) / shrink[r]
+            table[j, r] = entry
+            norm[r] += entry * entry
     for r in range(runs):
         shrink[r] = 1.0
         if norm[r] > radius * radius:

@@ -41,12 +41,12 @@ def turned(builder: Builder, rows: list[Value]) -> list[Value]:
     while step:
         for k in (k for k in range(LANES) if not k & step):
             upper, lower = rows[k], rows[k + step]
-            places = [j + (LANES - step if j & step else 0) for j in range(LANES)]
-            left, right = (
-                ir.Constant(ir.VectorType(ir.IntType(32), LANES), [place + shift for place in places])
+            entries = [j + (LANES - step if j & step else 0) for j in range(LANES)]
+            upper_mask, lower_mask = (
+                ir.Constant(ir.VectorType(ir.IntType(32), LANES), [entry + shift for entry in entries])
                 for shift in (0, step)
             )
-            rows[k], rows[k + step] = (builder.shuffle_vector(upper, lower, mask) for mask in (left, right))
+            rows[k], rows[k + step] = (builder.shuffle_vector(upper, lower, mask) for mask in (upper_mask, lower_mask))
         step //= 2
     return rows
 
@@ -58,20 +58,20 @@ class _Columns:
         self.builder, self.pointer = builder, array.data
         self.length = cgutils.unpack_tuple(builder, array.shape, 2)[1]
 
-    def _at(self, lane: int, row: Value) -> Value:
+    def _index(self, lane: int, row: Value) -> Value:
         return self.builder.add(self.builder.mul(_number(lane), self.length), row)
 
     def load(self, row: Value, rows: int) -> list[Value]:
         """The lanes of each of a number of rows."""
         builder = self.builder
         if rows == LANES:
-            lanes = [_vector_at(builder, self.pointer, self._at(lane, row)) for lane in range(LANES)]
+            lanes = [_vector_at(builder, self.pointer, self._index(lane, row)) for lane in range(LANES)]
             return turned(builder, [builder.load(lane, align=4) for lane in lanes])
         vectors = [ir.Constant(VECTOR, ir.Undefined)] * rows
         for k in range(rows):
             for lane in range(LANES):
-                place = self._at(lane, builder.add(row, _number(k)))
-                entry = builder.load(builder.gep(self.pointer, [place]))
+                index = self._index(lane, builder.add(row, _number(k)))
+                entry = builder.load(builder.gep(self.pointer, [index]))
                 vectors[k] = builder.insert_element(vectors[k], entry, ir.Constant(ir.IntType(32), lane))
         return vectors
 
@@ -80,13 +80,13 @@ class _Columns:
         builder = self.builder
         if len(vectors) == LANES:
             for lane, vector in enumerate(turned(builder, vectors)):
-                builder.store(vector, _vector_at(builder, self.pointer, self._at(lane, row)), align=4)
+                builder.store(vector, _vector_at(builder, self.pointer, self._index(lane, row)), align=4)
             return
         for k, vector in enumerate(vectors):
             for lane in range(LANES):
-                place = self._at(lane, builder.add(row, _number(k)))
+                index = self._index(lane, builder.add(row, _number(k)))
                 entry = builder.extract_element(vector, ir.Constant(ir.IntType(32), lane))
-                builder.store(entry, builder.gep(self.pointer, [place]))
+                builder.store(entry, builder.gep(self.pointer, [index]))
 
 
 class _Codes:
@@ -99,23 +99,23 @@ class _Codes:
     def entries(self, code: Value, row: Value, table: Value) -> Value:
         """Pointer to the eight entries of a table at a row's position of this code."""
         builder = self.builder
-        place = builder.add(builder.mul(code, self.length), row)
-        position = builder.zext(builder.load(builder.gep(self.pointer, [place])), INDEX)
+        index = builder.add(builder.mul(code, self.length), row)
+        position = builder.zext(builder.load(builder.gep(self.pointer, [index])), INDEX)
         return _vector_at(builder, table, builder.mul(position, _number(LANES)))
 
 
 def _in_turns(
-    builder: Builder, first: Value, stop: Value, sizes: list[int], visit: Callable[[Value, int], None]
+    builder: Builder, start: Value, stop: Value, sizes: list[int], visit: Callable[[Value, int], None]
 ) -> None:
     """Call ``visit(row, rows)`` for as many rows at a time as the first size says, then, for what is left, the next."""
     for rows in sizes:
-        whole = builder.add(first, builder.and_(builder.sub(stop, first), _number(-rows)))
-        with cgutils.for_range_slice(builder, first, whole, _number(rows), INDEX) as (row, _):
+        end = builder.add(start, builder.and_(builder.sub(stop, start), _number(-rows)))
+        with cgutils.for_range_slice(builder, start, end, _number(rows), INDEX) as (row, _):
             visit(row, rows)
-        first = whole
+        start = end
 
 
-def _gather(builder: Builder, first: Value, stop: Value, codes: _Codes, table: Any, scores: _Columns) -> None:
+def _gather(builder: Builder, start: Value, stop: Value, codes: _Codes, table: Any, scores: _Columns) -> None:
     intercept = builder.load(_vector_at(builder, table.data, _number(0)), align=4)
     totals = [cgutils.alloca_once(builder, VECTOR) for _ in range(LANES)]
 
@@ -128,17 +128,17 @@ def _gather(builder: Builder, first: Value, stop: Value, codes: _Codes, table: A
                 builder.store(builder.fadd(builder.load(total), builder.load(entries, align=4)), total)
         scores.store(row, [builder.load(total) for total in totals[:rows]])
 
-    _in_turns(builder, first, stop, [LANES, 1], visit)
+    _in_turns(builder, start, stop, [LANES, 1], visit)
 
 
-def _gather_pairs(builder: Builder, first: Value, stop: Value, codes: _Codes, table: Any, scores: _Columns) -> None:
+def _gather_pairs(builder: Builder, start: Value, stop: Value, codes: _Codes, table: Any, scores: _Columns) -> None:
     totals = [cgutils.alloca_once(builder, VECTOR) for _ in range(LANES)]
 
-    def add(row: Value, rows: int, of: list[Value]) -> None:
+    def add(row: Value, rows: int, pair: list[Value]) -> None:
         for k, total in enumerate(totals[:rows]):
-            places = [codes.entries(code, builder.add(row, _number(k)), table.data) for code in of]
-            found = [builder.load(place, align=4) for place in places]
-            change = found[0] if len(found) == 1 else builder.fadd(*found)
+            pointers = [codes.entries(code, builder.add(row, _number(k)), table.data) for code in pair]
+            vectors = [builder.load(pointer, align=4) for pointer in pointers]
+            change = vectors[0] if len(vectors) == 1 else builder.fadd(*vectors)
             builder.store(builder.fadd(builder.load(total), change), total)
 
     def visit(row: Value, rows: int) -> None:
@@ -151,13 +151,13 @@ def _gather_pairs(builder: Builder, first: Value, stop: Value, codes: _Codes, ta
             add(row, rows, [even])
         scores.store(row, [builder.load(total) for total in totals[:rows]])
 
-    _in_turns(builder, first, stop, [LANES, 1], visit)
+    _in_turns(builder, start, stop, [LANES, 1], visit)
 
 
-def _scatter(builder: Builder, first: Value, stop: Value, codes: _Codes, tables: Any, residual: _Columns) -> None:
+def _scatter(builder: Builder, start: Value, stop: Value, codes: _Codes, tables: Any, residual: _Columns) -> None:
     count, length = cgutils.unpack_tuple(builder, tables.shape, 2)
-    single = builder.icmp_signed("==", count, _number(1))
-    offsets = [_number(0), *(builder.select(single, _number(0), builder.mul(_number(k), length)) for k in (1, 2, 3))]
+    one_table = builder.icmp_signed("==", count, _number(1))
+    offsets = [_number(0), *(builder.select(one_table, _number(0), builder.mul(_number(k), length)) for k in (1, 2, 3))]
     pointers = [builder.gep(tables.data, [offset]) for offset in offsets]
 
     def visit(row: Value, rows: int) -> None:
@@ -167,30 +167,33 @@ def _scatter(builder: Builder, first: Value, stop: Value, codes: _Codes, tables:
                 entries = codes.entries(loop.index, builder.add(row, _number(k)), pointers[k % TURNS])
                 builder.store(builder.fadd(builder.load(entries, align=4), lane), entries, align=4)
 
-    _in_turns(builder, first, stop, [LANES, TURNS, 1], visit)
+    _in_turns(builder, start, stop, [LANES, TURNS, 1], visit)
 
 
 def _pass(work: Callable[..., None], codes: Any, table: Any, columns: Any, dimensions: int = 1) -> Any:
     """Signature and code generator of a pass over rows."""
-    single = [array.dtype == types.float32 and array.layout == "C" for array in (table, columns)]
+    single_precision = [array.dtype == types.float32 and array.layout == "C" for array in (table, columns)]
     unsigned = isinstance(codes.dtype, types.Integer) and not codes.dtype.signed
     shaped = (codes.ndim, table.ndim, columns.ndim) == (2, dimensions, 2) and codes.layout == "C"
-    if not (shaped and unsigned and all(single)):
+    if not (shaped and unsigned and all(single_precision)):
         raise TypingError(f"eight lanes take contiguous codes and float32, not {codes}, {table}, {columns}")
 
     def generate(context: Any, builder: Builder, signature: Any, arguments: Any) -> Value:
         kinds = signature.args[2:]
-        arrays = [context.make_array(kind)(context, builder, of) for kind, of in zip(kinds, arguments[2:], strict=True)]
-        first, stop = arguments[:2]
-        work(builder, first, stop, _Codes(builder, arrays[0]), arrays[1], _Columns(builder, arrays[2]))
+        arrays = [
+            context.make_array(kind)(context, builder, argument)
+            for kind, argument in zip(kinds, arguments[2:], strict=True)
+        ]
+        start, stop = arguments[:2]
+        work(builder, start, stop, _Codes(builder, arrays[0]), arrays[1], _Columns(builder, arrays[2]))
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64, codes, table, columns), generate
 
 
 @intrinsic
-def gather_eight(typing: Any, first: Any, stop: Any, codes: Any, table: Any, scores: Any) -> Any:
-    """``scores[:, i] = table[0] + table[codes[0, i]] + ...``, of the rows ``first..stop``.
+def gather_eight(typing: Any, start: Any, stop: Any, codes: Any, table: Any, scores: Any) -> Any:
+    """``scores[:, i] = table[0] + table[codes[0, i]] + ...``, of the rows ``start..stop``.
 
     The codes are (F, n), the table (E * 8,) with the lanes innermost, the scores (8, n).
     """
@@ -198,13 +201,13 @@ def gather_eight(typing: Any, first: Any, stop: Any, codes: Any, table: Any, sco
 
 
 @intrinsic
-def gather_eight_in_pairs(typing: Any, first: Any, stop: Any, codes: Any, table: Any, scores: Any) -> Any:
+def gather_eight_in_pairs(typing: Any, start: Any, stop: Any, codes: Any, table: Any, scores: Any) -> Any:
     """``scores[:, i] += table[codes[0, i]] + table[codes[1, i]]``, and so on: the order of a column alone."""
     return _pass(_gather_pairs, codes, table, scores)
 
 
 @intrinsic
-def scatter_eight(typing: Any, first: Any, stop: Any, codes: Any, tables: Any, residual: Any) -> Any:
+def scatter_eight(typing: Any, start: Any, stop: Any, codes: Any, tables: Any, residual: Any) -> Any:
     """Add ``residual[:, i]`` at every code of row i to the one table of (1, E * 8), or to one of four in turn.
 
     The turns are those of a column alone: rows left after whole turns go to the first table.

@@ -15,8 +15,14 @@ from partialfair.kernels.compiled import kernel
 from partialfair.kernels.ordered_sums import lane_dot
 from partialfair.kernels.pointwise import hinge_means, logistic
 from partialfair.kernels.program_sides import side_value
-from partialfair.kernels.row_sums import adjoint_eight, adjoint_one, forward_eight, forward_one
-from partialfair.kernels.score_columns import effective_weights, hinge_rows, pack, unpack
+from partialfair.kernels.score_columns import (
+    add_side_rows,
+    by_parameters,
+    compute_scores,
+    descend,
+    program_thresholds,
+    pull_back,
+)
 
 
 @kernel
@@ -40,70 +46,12 @@ def largest_constraint(convex, concave, means, chosen, work):
 
 
 @kernel
-def add_part(i, side, chosen, factor, scores, starts, thresholds, aux_index, residual, aux_gradient):
-    """Add ``factor`` times a subgradient of one part of constraint i to the residual (n,) and ``aux_gradient`` (P,)."""
-    weight, subset, threshold, _ = side
-    for j in range(weight.shape[1]):
-        s, q = subset[i, j, chosen[j]], threshold[i, j, chosen[j]]
-        step = factor * weight[i, j]
-        if s >= 0 and step != 0 and starts[s + 1] > starts[s]:
-            share = hinge_rows(scores, starts[s], starts[s + 1], thresholds[q], step, residual)
-            if aux_index[q] >= 0:
-                aux_gradient[aux_index[q]] -= step * share
-
-
-@kernel
-def compute_scores(design, params, effective, packed, scores, active, alone):
-    """Scores (C, n) of all columns from parameters (C, R, d+1)."""
-    codes, dense, dense_columns, starts, subset_group, members = design
-    lanes = params.shape[0]
-    for c in range(lanes):
-        effective_weights(params[c], effective.shape[1], effective[c])
-    pack(effective, members, packed)
-    if lanes == 1:
-        forward_one(codes, dense, dense_columns, starts, subset_group, packed, scores[0])
-    else:
-        forward_eight(codes, dense, dense_columns, starts, subset_group, packed, scores, active, alone)
-
-
-@kernel
-def compute_directions(design, residual, coded, gradient, direction, active, alone):
-    """Gradients (C, R, d+1) by the parameters of ``sum_i residual[c, i] * score_i``."""
-    codes, dense, dense_columns, starts, subset_group, members = design
-    lanes, rows, width = direction.shape
-    coded[:] = 0
-    if lanes == 1:
-        adjoint_one(codes, dense, dense_columns, starts, subset_group, residual[0], coded)
-    else:
-        adjoint_eight(codes, dense, dense_columns, starts, subset_group, residual, coded, active, alone)
-    unpack(coded, members, lanes, gradient)
-    direction[:] = 0
-    for c in range(lanes):
-        for g in range(gradient.shape[1]):
-            for p in range(width):
-                d = gradient[c, g, p]
-                direction[c, 0, p] += d
-                if 0 < g < rows:
-                    direction[c, g, p] = d
-
-
-@kernel
 def squared_norm(direction, aux_gradient):
     """Squared norm of a gradient by parameters (R, d+1) and auxiliaries (P,)."""
     square = 0.0
     for r in range(direction.shape[0]):
         square += lane_dot(direction[r], direction[r])
     return square + lane_dot(aux_gradient, aux_gradient)
-
-
-@kernel
-def descend(params, aux, direction, aux_gradient, length):
-    """Move parameters (R, d+1) and auxiliaries (P,) against a gradient, in place."""
-    for r in range(params.shape[0]):
-        for p in range(params.shape[1]):
-            params[r, p] -= length * direction[r, p]
-    for p in range(aux.size):
-        aux[p] -= length * aux_gradient[p]
 
 
 @kernel
@@ -155,15 +103,17 @@ def subgradient_steps(
         for c in range(lanes):
             if not active[c]:
                 continue
-            for q in range(shift.size):
-                thresholds[q] = shift[q] + (aux[c, aux_index[q]] if aux_index[q] >= 0 else 0.0)
+            # max_i f_i(v) and the index i that attains it
+            program_thresholds(shift, aux_index, aux[c], thresholds)
             hinge_means(scores[c], starts, thresholds, means)
             i, worst = largest_constraint(convex, concave, means, chosen, scratch)
             factor = 1.0
             if constant[c] > 0:
+                # Regularization: the derivative of f0 by the scores, to which that of weight f_i is added below
                 factor = weight[c]
                 logistic(scores[c], y, 1.0 / y.size, residual[c])
             else:
+                # SSG: eps_t = static + diminishing / (t + 1)
                 eps = static[c] + diminishing[c] / (taken[c] + 1)
                 if worst <= eps:
                     loss = logistic(scores[c], y, 1.0 / y.size, residual[c])
@@ -175,17 +125,20 @@ def subgradient_steps(
                     continue
                 length[c] = worst
                 residual[c, :] = 0
-            add_part(
+            # factor times the subgradient of f_i = f+_i - f-_i
+            add_side_rows(
                 i, convex, chosen[0], factor, scores[c], starts, thresholds, aux_index, residual[c], aux_gradient[c]
             )
-            add_part(
+            add_side_rows(
                 i, concave, chosen[1], -factor, scores[c], starts, thresholds, aux_index, residual[c], aux_gradient[c]
             )
-        compute_directions(design, residual, coded, gradient, direction, active, alone)
+        pull_back(design, residual, coded, gradient, active, alone)
         for c in range(lanes):
             if not active[c]:
                 continue
+            by_parameters(gradient[c], direction[c])
             taken[c] += 1
+            # the constant step, or eps_t / |h|^2 and f_i / |h|^2
             step = constant[c]
             if step == 0:
                 square = squared_norm(direction[c], aux_gradient[c])
