@@ -23,7 +23,7 @@ pytestmark = pytest.mark.slow
 
 FIT = """
 import hashlib
-from partialfair.data import processor
+from partialfair.kernels import processor
 processor.settle()
 import numpy as np
 from partialfair import plugins

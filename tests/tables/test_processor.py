@@ -20,7 +20,7 @@ def run(code: str, **variables: str) -> str:
     return done.stdout.strip()
 
 
-REPORT = "from partialfair.data import processor\nprint(*processor.deviations(), sep='\\n')"
+REPORT = "from partialfair.kernels import processor\nprint(*processor.deviations(), sep='\\n')"
 
 
 @HERE
@@ -42,7 +42,7 @@ except SystemExit:
 
 @HERE
 def test_values_that_a_user_has_set_stay_and_are_reported():
-    code = "from partialfair.data import processor\nprocessor.settle()\nimport os, numpy, scipy.linalg\n"
+    code = "from partialfair.kernels import processor\nprocessor.settle()\nimport os, numpy, scipy.linalg\n"
     assert run(code + REPORT) == ""
     found = run(code + "print(os.environ['OPENBLAS_CORETYPE'])\n" + REPORT, OPENBLAS_CORETYPE="Sandybridge")
     assert found.splitlines()[0] == "Sandybridge"

@@ -50,23 +50,20 @@ def deviations() -> list[str]:
         return []
     features = ", ".join(name for name in SETTINGS["NPY_DISABLE_CPU_FEATURES"].split() if _numpy_features().get(name))
     differences = [f"NumPy uses {features}"] if features else []
-    libraries = [library for library in _blas() if library.get("architecture") not in _CORES]
-    return differences + [
-        f"OpenBLAS {library['version']} computes as on {library.get('architecture')}" for library in libraries
-    ]
+    foreign = [blas for blas in _blas() if blas.get("architecture") not in _CORES]
+    return differences + [f"OpenBLAS {blas['version']} computes as on {blas.get('architecture')}" for blas in foreign]
 
 
 def record() -> dict[str, str]:
     """Processor, C library, linear algebra and NumPy's code paths, as far as this system tells."""
-    blas = {
-        f"openblas {library['version']} {library.get('architecture')}, {library['num_threads']} threads"
-        for library in _blas()
+    copies = {
+        f"openblas {blas['version']} {blas.get('architecture')}, {blas['num_threads']} threads" for blas in _blas()
     }
     levels = [name for name, used in _numpy_features().items() if used and name.startswith(("X86_V", "ASIMD", "SVE"))]
     description = {
         "processor": _cpuinfo("model name") or platform.processor(),
         "libc": " ".join(platform.libc_ver()),
-        "blas": "; ".join(sorted(blas)),
+        "blas": "; ".join(sorted(copies)),
         "numpy features": " ".join(levels),
     }
     return {name: value for name, value in description.items() if value.strip()}
@@ -92,4 +89,4 @@ def _blas() -> list[dict[str, Any]]:
     """The copies of OpenBLAS that this process has loaded."""
     from threadpoolctl import threadpool_info
 
-    return [library for library in threadpool_info() if library.get("internal_api") == "openblas"]
+    return [blas for blas in threadpool_info() if blas.get("internal_api") == "openblas"]

@@ -58,7 +58,7 @@ def unpack(coded, members, lanes, gradient):
 
 @kernel
 def effective_weights(params, groups, out):
-    """Weights ``w_g = theta_0 + theta_g`` that each group sees, the first d+1 columns of ``out`` (G, d+2), from parameters (R, d+1)."""
+    """Weights ``w_g = theta_0 + theta_g`` from parameters (R, d+1): the first d+1 columns of ``out`` (G, d+2)."""
     for g in range(groups):
         for j in range(params.shape[1]):
             out[g, j] = params[0, j] + (params[g, j] if 0 < g < params.shape[0] else 0.0)

@@ -1,8 +1,9 @@
 """Networks with one hidden layer of sigmoid units and a sigmoid output, many at once, on rows of a sparse table.
 
-The score of a row x is ``sigmoid(sum_k v_k sigmoid(w_k . x + b_k) + v_0)``. The parameters of R networks are a table (n, R) in the order of :func:`places`: the h weights of the first input, of the
-second, ..., the hidden biases, the output's weights, its bias. The last axis is that of the vector instructions, and a
-row costs what it has entries: on a9a 14 of 123.
+The score of a row x is ``sigmoid(sum_k v_k sigmoid(w_k . x + b_k) + v_0)``. The parameters of R networks are a table
+(n, R) in the order of :func:`places`: the h weights of the first input, of the second, ..., the hidden biases b, the
+output's weights v, its bias v_0. The last axis is that of the vector instructions, and a row costs what it has entries:
+on a9a 14 of 123.
 """
 
 import numpy as np

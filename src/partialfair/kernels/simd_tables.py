@@ -180,10 +180,8 @@ def _pass(work: Callable[..., None], codes: Any, table: Any, columns: Any, dimen
 
     def generate(context: Any, builder: Builder, signature: Any, arguments: Any) -> Value:
         kinds = signature.args[2:]
-        arrays = [
-            context.make_array(kind)(context, builder, argument)
-            for kind, argument in zip(kinds, arguments[2:], strict=True)
-        ]
+        pairs = zip(kinds, arguments[2:], strict=True)
+        arrays = [context.make_array(kind)(context, builder, array) for kind, array in pairs]
         start, stop = arguments[:2]
         work(builder, start, stop, _Codes(builder, arrays[0]), arrays[1], _Columns(builder, arrays[2]))
         return context.get_dummy_value()

@@ -7,7 +7,7 @@ Partial fairness paper, Algorithm 2, on the convex subproblem of Algorithm 1 at 
 
 A step from v, with the tolerance eps of Algorithm 2, is
 
-    g_max(v) <= eps:  v <- v - eps / |h|^2 h,          h the gradient of the loss f0; v is kept if f0(v) is the least yet
+    g_max(v) <= eps:  v <- v - eps / |h|^2 h,          h the gradient of f0; v is kept if f0(v) is the least yet
     g_max(v) >  eps:  v <- v - g_max(v) / |h|^2 h,     h a subgradient of the largest majorant
 
 Columns are configurations (tolerances, starts); each has an anchor of its own.

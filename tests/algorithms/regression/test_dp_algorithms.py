@@ -244,7 +244,7 @@ LOADED_WHILE_TIMED = """
 import sys, time
 import numpy as np
 from partialfair.algorithms.contract import Task
-from partialfair.algorithms.regression import plug_in_regression
+from papers.dp_postprocessing.algorithms import plug_in_regression
 from papers.cross_paper.datasets import four_groups
 
 data = four_groups.load(rows=200)
