@@ -89,7 +89,7 @@ def test_status_and_reason(given, status, words):
 
 def test_the_constraint_itself_is_on_the_scale_of_kappa():
     found = measured(indicator=-0.01)
-    assert (found.asked.value, found.asked.kappa) == (pytest.approx(0.04), KAPPA)
+    assert (found.requirement.value, found.requirement.kappa) == (pytest.approx(0.04), KAPPA)
     assert found.true_violation == pytest.approx(-0.01)
     assert measured(indicator=-0.01, kappa="weight").true_violation is None
 

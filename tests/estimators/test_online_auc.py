@@ -51,7 +51,7 @@ def test_a_call_is_the_oracle_at_batches_of_one():
 def test_it_learns_within_the_constraint():
     X, cells, y, protected = stream(2, 24_000)
     own = OnlineAUC("group", kappa=0.1, c=0.02, call=6000).partial_fit(X, y, protected)
-    exact = QuadraticAUC(SetMoments.of(X, cells, PRESETS["group"]))
+    exact = QuadraticAUC(SetMoments.from_rows(X, cells, PRESETS["group"]))
     values, best = exact.values(own.weights), exact.values(exact.solve(0.1))
     assert max(values[1:]) < 1.1 + 2e-3 and values[0] < best[0] + 0.05
     assert roc_auc_score(y, own.decision_function(X)) > 0.5

@@ -16,7 +16,7 @@ from tests.algorithms.linear.test_torch_problem import FAMILIES, agree, build
 @pytest.fixture(params=FAMILIES)
 def pair(request: pytest.FixtureRequest) -> tuple[LinearProblem, TorchProblem]:
     problem = build(request.param)
-    return problem, TorchProblem.of(problem, "cuda")
+    return problem, TorchProblem.on_device(problem, "cuda")
 
 
 def test_values_and_derivatives_agree_to_1e_11(pair: tuple[LinearProblem, TorchProblem]) -> None:
@@ -36,7 +36,7 @@ def test_the_direct_solver_finds_the_same_model(pair: tuple[LinearProblem, Torch
 
 def test_the_same_fit_gives_the_same_bits_twice() -> None:
     first, second = (
-        augmented_lagrangian.solve(TorchProblem.of(build(FAMILIES[0], rows=20_000), "cuda")) for _ in range(2)
+        augmented_lagrangian.solve(TorchProblem.on_device(build(FAMILIES[0], rows=20_000), "cuda")) for _ in range(2)
     )
     assert np.array_equal(first.params, second.params) and np.array_equal(first.aux, second.aux)
 

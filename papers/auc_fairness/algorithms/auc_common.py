@@ -130,7 +130,7 @@ class AUCRows:
     @cached_property
     def problem(self) -> QuadraticAUC:
         """The surrogate problem of a linear score on the training rows."""
-        moments = SetMoments.of(self.inputs, self.cells, self.sets)
+        moments = SetMoments.from_rows(self.inputs, self.cells, self.sets)
         return QuadraticAUC(moments, self.settings.c1, self.settings.c2)
 
     def random(self, *names: str) -> np.random.Generator:

@@ -158,7 +158,7 @@ def test_anchors_on_training_and_test_rows_of_a9a(dataset: Any) -> None:
     inputs = [rows.features(part) for part in parts]
     cells = [cells_of(part.y, part.group, 0) for part in parts]
     for name, answers in A9A.items():
-        own = QuadraticAUC(SetMoments.of(inputs[0], cells[0], PRESETS[name]))
+        own = QuadraticAUC(SetMoments.from_rows(inputs[0], cells[0], PRESETS[name]))
         for slack, expected in answers.items():
             w = own.unconstrained() if slack is None else own.solve(slack)
             found = [own.values(w)[0]]

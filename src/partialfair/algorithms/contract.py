@@ -103,7 +103,7 @@ class Task:
             return None
         family = plugins.load("constraints", self.constraint)
         options = {"closed": True} if self.closed_grid and getattr(family, "HAS_GRID", False) else {}
-        found: HingeProgram = built(
+        program: HingeProgram = built(
             self.constraint,
             self.train.group,
             self.train.y,
@@ -113,7 +113,7 @@ class Task:
             kappa_scale=self.kappa_scale,
             **options,
         )
-        return found
+        return program
 
 
 @dataclass(frozen=True)
@@ -331,16 +331,16 @@ def algorithm_for(name: str, task: Task) -> Algorithm[Any]:
     Raises:
         PluginError: there is none, or it does not keep the contract.
     """
-    found = plugins.load("algorithms", name).ALGORITHM
-    if not isinstance(found, Algorithm):
+    algorithm = plugins.load("algorithms", name).ALGORITHM
+    if not isinstance(algorithm, Algorithm):
         raise PluginError(
-            f"algorithm {name}: ALGORITHM is a {type(found).__name__}, not an Algorithm; derive its class from "
+            f"algorithm {name}: ALGORITHM is a {type(algorithm).__name__}, not an Algorithm; derive its class from "
             "partialfair.algorithms.contract.Algorithm"
         )
-    if isinstance(found.general, str) and not served(task):
-        module, _, kind = found.general.partition(":")
+    if isinstance(algorithm.general, str) and not served(task):
+        module, _, kind = algorithm.general.partition(":")
         return getattr(import_module(f"partialfair.algorithms.{module}"), kind)()
-    return found
+    return algorithm
 
 
 def served(task: Task) -> bool:

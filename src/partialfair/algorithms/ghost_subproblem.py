@@ -103,7 +103,7 @@ def _boxed(g: Array, a: Array, target: float, options: Subproblem) -> Array:
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if float(a @ direction(ends[middle])) > target else (low, middle)
-    at_low, at_high = (float(a @ direction(ends[place])) for place in (low, high))
+    at_low, at_high = (float(a @ direction(ends[index])) for index in (low, high))
     share = 0.0 if at_low == at_high else (at_low - target) / (at_low - at_high)
     return direction(float(ends[low] + np.clip(share, 0, 1) * (ends[high] - ends[low])))
 
@@ -124,10 +124,10 @@ def kappa_of(values: Array, jacobian: Array, options: Subproblem) -> float:
     cost = np.concatenate([-values, np.full(n, options.radius)])
     eye, sums = sparse.eye_array(n), np.concatenate([np.ones(m), np.zeros(n)])[None]
     rows = sparse.vstack([sparse.hstack([jacobian.T, -eye]), sparse.hstack([-jacobian.T, -eye]), sums]).tocsr()
-    found = linprog(cost, rows, np.append(np.zeros(2 * n), 1.0), bounds=(0, None), method="highs")
-    if found.status != 0:
+    solution = linprog(cost, rows, np.append(np.zeros(2 * n), 1.0), bounds=(0, None), method="highs")
+    if solution.status != 0:
         return math.nan
-    by_row = found.ineqlin.marginals
+    by_row = solution.ineqlin.marginals
     step = np.clip(by_row[:n] - by_row[n : 2 * n], -options.radius, options.radius)
     reached = min(now, float((values + jacobian @ step).max(initial=0.0)))
     return (1 - options.mixing) * now + options.mixing * reached
@@ -142,7 +142,7 @@ def general_direction(
     box; the problem itself otherwise, or where rounding has made the dual unbounded. The problem is feasible for all
     finite numbers; where they are not, or the library does not solve it, the answer is NaN.
     """
-    g, jacobian, values = (np.asarray(part, np.float64) for part in (g, jacobian, values))
+    g, jacobian, values = (np.asarray(array, np.float64) for array in (g, jacobian, values))
     finite = np.isfinite(g).all() and np.isfinite(jacobian).all() and np.isfinite(values).all()
     kappa = kappa_of(values, jacobian, options) if finite else math.nan
     if math.isnan(kappa):
@@ -178,8 +178,8 @@ def _solve(P: Any, q: Array, A: Any, b: Array, tolerance: float) -> Array | None
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = tolerance
     upper, rows = sparse.csc_matrix(sparse.triu(P)), sparse.csc_matrix(A)
     solver = clarabel.DefaultSolver(upper, q, rows, b, [clarabel.NonnegativeConeT(len(b))], settings)
-    found = solver.solve()
-    return np.asarray(found.x) if str(found.status) in ("Solved", "AlmostSolved") else None
+    solution = solver.solve()
+    return np.asarray(solution.x) if str(solution.status) in ("Solved", "AlmostSolved") else None
 
 
 def level_weight(level: int, success: float, largest: int | None = None) -> float:

@@ -42,7 +42,7 @@ ROUNDING = 1e-4
 
 
 @dataclass(frozen=True)
-class Asked:
+class Requirement:
     """The constraint itself on the training rows.
 
     Attributes:
@@ -69,7 +69,7 @@ class Measured:
         objective: the loss that the algorithm minimises, without penalties.
         max_violation: largest value of the constraints that were imposed, with their surrogate; 0 if all hold.
         accepted: up to which value of these the method counts them as met; infinity if it promises none.
-        asked: the constraint with the indicator, at all thresholds of the interval; ``None`` where kappa is not the
+        requirement: the constraint with the indicator, at all thresholds of the interval; ``None`` where kappa is no
             tolerance of the task's constraint.
         certificate: how nearly the point is optimal.
         status: ``ok``, ``tolerance missed``, ``not stationary`` or ``failed``; see the module.
@@ -79,7 +79,7 @@ class Measured:
     objective: float
     max_violation: float | None
     accepted: float
-    asked: Asked | None
+    requirement: Requirement | None
     certificate: Certificate | None
     status: str
     reason: str | None
@@ -93,7 +93,7 @@ class Measured:
     @property
     def true_violation(self) -> float | None:
         """By how much the constraint itself exceeds kappa on the training rows (at most 0: satisfied)."""
-        return None if self.asked is None else self.asked.excess
+        return None if self.requirement is None else self.requirement.excess
 
     @property
     def kkt_residual(self) -> float | None:
@@ -102,21 +102,21 @@ class Measured:
 
     def entries(self) -> dict[str, Any]:
         """The numbers as they stand in fit.json."""
-        found = self.certificate
-        multipliers = None if found is None else found.multipliers
+        certificate = self.certificate
+        multipliers = None if certificate is None else certificate.multipliers
         return {
             "objective": self.objective,
             "max_violation": self.max_violation,
             "accepted": self.accepted if math.isfinite(self.accepted) else None,
             "true_violation": self.true_violation,
-            "metric": None if self.asked is None else self.asked.metric,
-            "train_violation": None if self.asked is None else self.asked.value,
+            "metric": None if self.requirement is None else self.requirement.metric,
+            "train_violation": None if self.requirement is None else self.requirement.value,
             "kkt_residual": self.kkt_residual,
             "multipliers": [] if multipliers is None else multipliers.tolist(),
-            "kind": None if found is None else found.kind,
-            "value": None if found is None else found.value,
-            "relative_to": None if found is None else found.relative_to,
-            "small": None if found is None else found.small,
+            "kind": None if certificate is None else certificate.kind,
+            "value": None if certificate is None else certificate.value,
+            "relative_to": None if certificate is None else certificate.relative_to,
+            "small": None if certificate is None else certificate.small,
         }
 
 
@@ -128,20 +128,20 @@ def measure(algorithm: Algorithm[Any], task: Task, fit: Fit) -> Measured:
     if isinstance(witness, Scores) and not fit.failure:
         witness.require_finite()
     objective, worst = witness.objective(), witness.violation()
-    found = Measured(
+    measured = Measured(
         objective,
         None if worst is None else max(worst, 0.0),
         witness.accepted,
-        _asked(task, fit, witness) if algorithm.kappa == "tolerance" else None,
+        _requirement(task, fit, witness) if algorithm.kappa == "tolerance" else None,
         _certificate(witness),
         OK,
         None,
     )
     unknown = ""
-    if found.asked is None and algorithm.kappa == "tolerance":
+    if measured.requirement is None and algorithm.kappa == "tolerance":
         unknown = f"the constraint cannot be measured on the training rows{_why(task, fit, witness)}"
-    status, reason = _status(found, witness, fit, unknown)
-    return dataclasses.replace(found, status=status, reason=reason)
+    status, reason = _status(measured, witness, fit, unknown)
+    return dataclasses.replace(measured, status=status, reason=reason)
 
 
 def witness_of(algorithm: Algorithm[Any], task: Task, fit: Fit) -> Witness:
@@ -151,16 +151,16 @@ def witness_of(algorithm: Algorithm[Any], task: Task, fit: Fit) -> Witness:
     return Scores(task, fit.model, task.loss if algorithm.loss is None else algorithm.loss)
 
 
-def _asked(task: Task, fit: Fit, witness: Witness) -> Asked | None:
+def _requirement(task: Task, fit: Fit, witness: Witness) -> Requirement | None:
     """The constraint itself on the training rows; ``None`` where it cannot be estimated."""
     if math.isinf(task.kappa):
-        return Asked(None, 0.0, 0.0)
+        return Requirement(None, 0.0, 0.0)
     if witness.by_metric:
         scores = _scores(task, fit, witness)
         value = scores.metric_value()
-        return None if value is None else Asked(scores.metric, value, task.kappa)
+        return None if value is None else Requirement(scores.metric, value, task.kappa)
     excess = witness.indicator_violation()
-    return None if excess is None else Asked(None, excess + task.kappa, task.kappa)
+    return None if excess is None else Requirement(None, excess + task.kappa, task.kappa)
 
 
 def _scores(task: Task, fit: Fit, witness: Witness) -> "Scores":
@@ -169,39 +169,39 @@ def _scores(task: Task, fit: Fit, witness: Witness) -> "Scores":
 
 
 def _why(task: Task, fit: Fit, witness: Witness) -> str:
-    """Why the constraint's metric has no value, after a colon; empty where no metric was asked."""
+    """Why the constraint's metric has no value, after a colon; empty where no metric was asked for."""
     reasons = _scores(task, fit, witness).measured[1].values() if witness.by_metric else ()
     return "".join(f": {reason}" for reason in reasons)
 
 
 def _certificate(witness: Witness) -> Certificate | None:
     """The certificate, if it is a number."""
-    found = witness.certificate()
-    return found if found is not None and math.isfinite(found.value) else None
+    certificate = witness.certificate()
+    return certificate if certificate is not None and math.isfinite(certificate.value) else None
 
 
-def _status(found: Measured, witness: Witness, fit: Fit, unknown: str) -> tuple[str, str | None]:
+def _status(measured: Measured, witness: Witness, fit: Fit, unknown: str) -> tuple[str, str | None]:
     """Status, and the reason for it.
 
     Args:
         found, witness, fit: what was measured, and of what.
-        unknown: why the constraint that kappa bounds has no value; empty if it has one, or nothing was asked of it.
+        unknown: why the constraint that kappa bounds has no value; empty if it has one, or nothing was required.
     """
     if fit.failure:
         return FAILED, fit.failure
-    if not math.isfinite(found.objective):
-        return FAILED, f"the training loss is {found.objective}; reduce the step sizes"
+    if not math.isfinite(measured.objective):
+        return FAILED, f"the training loss is {measured.objective}; reduce the step sizes"
     if unknown:
         return MISSED, unknown
-    if not found.solved:
+    if not measured.solved:
         return MISSED, (
-            f"largest constraint value {found.max_violation:.2g}, accepted {found.accepted:.2g}; {witness.remedy}"
+            f"largest constraint value {measured.max_violation:.2g}, accepted {measured.accepted:.2g}; {witness.remedy}"
         )
-    asked, certificate = found.asked, found.certificate
-    if asked is not None and not asked.excess <= ROUNDING:
+    requirement, certificate = measured.requirement, measured.certificate
+    if requirement is not None and not requirement.excess <= ROUNDING:
         return MISSED, (
-            f"{asked.metric or 'the violation'} is {asked.value:.4g} on the training rows, kappa asks for "
-            f"{asked.kappa:.4g}; ask for a smaller kappa"
+            f"{requirement.metric or 'the violation'} is {requirement.value:.4g} on the training rows, kappa asks for "
+            f"{requirement.kappa:.4g}; ask for a smaller kappa"
         )
     if math.isfinite(witness.stationary) and (certificate is None or certificate.value > witness.stationary):
         value = "not finite" if certificate is None else f"{certificate.value:.2g}"

@@ -367,8 +367,8 @@ class PartialFairClassifier(FromParquet, BinaryClassifier, BaseEstimator):  # ty
         self._describe_line()
         self.status_ = measured.status if measured.reason is None else f"{measured.status}: {measured.reason}"
         if not math.isinf(task.kappa):
-            asked = measured.asked
-            self.train_violation_ = math.nan if asked is None else asked.value
+            requirement = measured.requirement
+            self.train_violation_ = math.nan if requirement is None else requirement.value
             self.sampling_band_ = self._band(found, task)
             if measured.status != FAILED:
                 asked_of = (task.constraint, task.kappa_scale, float(self.train_violation_), task.kappa)

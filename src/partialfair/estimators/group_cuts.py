@@ -88,7 +88,7 @@ class GroupCuts:
         weights = costs(task, rows, cuts) * (1.0 if own is None else own)
         weights /= weights.mean()
         again = [
-            minimise_weighted(WeightedProblem.of(problem, weights, problem.penalty), *start, STEPS)[0]
+            minimise_weighted(WeightedProblem.from_problem(problem, weights, problem.penalty), *start, STEPS)[0]
             for problem, start in zip(self.problems, self.plain, strict=True)
         ]
         return self._blocks(again)[self.kind]
@@ -99,7 +99,7 @@ class GroupCuts:
         training = self.training
         penalty = training.penalty or RIDGE / training.rows.n_rows
         both = training.problem, _with_indicators(training).problem
-        return [WeightedProblem.of(problem, training.weights, penalty) for problem in both]
+        return [WeightedProblem.from_problem(problem, training.weights, penalty) for problem in both]
 
     @cached_property
     def plain(self) -> list[tuple[Vector, Scaling]]:

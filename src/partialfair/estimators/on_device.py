@@ -15,7 +15,7 @@ def on_device(device: str) -> Callable[[Any], Any]:
     """What moves a linear problem to a device (see :mod:`partialfair.algorithms.linear.torch_problem`)."""
     from partialfair.algorithms.linear.torch_problem import TorchProblem
 
-    return lambda problem: TorchProblem.of(problem, device)
+    return lambda problem: TorchProblem.on_device(problem, device)
 
 
 def placement(device: str, solver: str, fused: bool) -> Callable[[Any], Any] | None:

@@ -512,7 +512,7 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
     def _add(self, X: Vector) -> None:
         """Take rows without groups into the fairness step, and set what is measured of it."""
         assert self._grid is not None
-        eta, tau, before = self._base(X, None), self._tau(X), self._grid.kept
+        eta, tau, before = self._base(X, None), self._tau(X), self._grid.representatives
         self._grid.add(eta, tau)
         if before is not None:
             eta, tau = np.concatenate([before[1], eta]), np.concatenate([before[2], tau])
@@ -535,7 +535,7 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
 
     def _make_grid(self, X: Vector, y: Vector) -> None:
         """Set the grid that predictions are drawn from."""
-        self._grid = GridParity.of(
+        self._grid = GridParity.from_rows(
             self._base(X, None),
             self.epsilon,
             len(self.groups_),

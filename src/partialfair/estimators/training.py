@@ -155,7 +155,7 @@ class Training:
         problem = replace(problem, design=uncombined(problem.design))
         if self.weights is None and self.penalty == 0:
             return problem
-        return WeightedProblem.of(problem, self.weights, self.penalty)
+        return WeightedProblem.from_problem(problem, self.weights, self.penalty)
 
     @on_one_thread
     def train(self, task: Task, solver: str, start: Point | None = None) -> Trained:
@@ -336,7 +336,7 @@ class Training:
                 for place, label in enumerate(labels):
                     stratum[rows.y == label] = place
             order = self.problem.design.order
-            rates = Rates.of(rows.group[order], stratum[order], rows.n_groups, max(len(labels), 1))
+            rates = Rates.from_groups(rows.group[order], stratum[order], rows.n_groups, max(len(labels), 1))
             self.fits[constraint] = ParityFits(self.problem, rates, self.penalty or 1 / rows.n_rows)
         return self.fits[constraint]
 

@@ -17,7 +17,7 @@ CELLS = cells_of(Y, GROUP, protected=1)
 
 
 def problem(name, **options):
-    return QuadraticAUC(SetMoments.of(X, CELLS, PRESETS[name]), **options)
+    return QuadraticAUC(SetMoments.from_rows(X, CELLS, PRESETS[name]), **options)
 
 
 def random_rows(seed, n=60, p=3):

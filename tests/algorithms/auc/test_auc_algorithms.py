@@ -151,7 +151,7 @@ def test_exact_solutions_on_real_data(name, protected, dataset):
     for (where, _, constraint), answers in ANCHORS.items():
         if where != name:
             continue
-        own = QuadraticAUC(SetMoments.of(X, cells, PRESETS[constraint]))
+        own = QuadraticAUC(SetMoments.from_rows(X, cells, PRESETS[constraint]))
         for slack, f0, auc, delta in answers:
             w = own.unconstrained() if slack is None else own.solve(slack)
             quality = Quality.of_scores((X @ w)[None], cells, PRESETS[constraint])
@@ -172,7 +172,7 @@ def test_course_of_the_level_set_method_on_compas(dataset):
     X[:, train.numeric] = scaler.values(train.X)
     X = sparse.csr_array(np.column_stack([X, train.group == 1]))
     cells = cells_of(train.y, train.group, 1)
-    own = QuadraticAUC(SetMoments.of(X, cells, PRESETS["group"]))
+    own = QuadraticAUC(SetMoments.from_rows(X, cells, PRESETS["group"]))
     exact = own.values(own.solve(0.1))[0]
     assert cell_counts(cells).min() > 0
     budget = LevelSetBudget(steps=50_000, calls=8, skip=0.0)

@@ -221,7 +221,7 @@ def stream():
 
 
 def test_level_set_approaches_the_exact_optimum_through_feasible_points(stream):
-    own = QuadraticAUC(SetMoments.of(stream.X, stream.cells, stream.sets))
+    own = QuadraticAUC(SetMoments.from_rows(stream.X, stream.cells, stream.sets))
     slack = 0.1
     exact = own.values(own.solve(slack))[0]
     budget = LevelSetBudget(steps=6000, calls=12, batch=50, skip=0.0)
@@ -254,7 +254,7 @@ def test_a_run_that_fails_at_once_keeps_its_snapshots(stream):
 
 @pytest.mark.parametrize("kind", ["plain", "proxy", "correlation"])
 def test_baselines_descend(stream, kind):
-    own = QuadraticAUC(SetMoments.of(stream.X, stream.cells, stream.sets))
+    own = QuadraticAUC(SetMoments.from_rows(stream.X, stream.cells, stream.sets))
     budget = pair_descent.DescentBudget(steps=3000, batch=50, marks=2)
     weights, run = pair_descent.solve(stream, kind, [0.05], [0.1], np.random.default_rng(3), budget)
     last = weights[run == 0][-1]

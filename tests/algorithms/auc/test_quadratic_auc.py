@@ -65,7 +65,7 @@ def cone_program(own, slack):
 @pytest.mark.parametrize("seed", range(2))
 def test_solutions_equal_a_cone_solver(name, seed):
     _, X, cells = random_rows(seed, n=80, p=5)
-    own = QuadraticAUC(SetMoments.of(X, cells, PRESETS[name]))
+    own = QuadraticAUC(SetMoments.from_rows(X, cells, PRESETS[name]))
     for slack in (0.02, 0.2, 0.7):
         w, other = own.solve(slack), cone_program(own, slack)
         assert w == pytest.approx(other, abs=1e-4)
@@ -94,7 +94,7 @@ def test_level_set_function_on_twelve_rows():
 @given(seed=st.integers(0, 10**6), name=st.sampled_from(sorted(PRESETS)), c1=st.sampled_from([0.3, 0.5, 1.0]))
 def test_moments_equal_pairs_and_the_identity_holds(seed, name, c1):
     rng, X, cells = random_rows(seed, n=40)
-    own = QuadraticAUC(SetMoments.of(X, cells, PRESETS[name]), c1=c1, c2=0.8)
+    own = QuadraticAUC(SetMoments.from_rows(X, cells, PRESETS[name]), c1=c1, c2=0.8)
     w = rng.normal(size=3)
     values = own.values(w)
     assert values == pytest.approx(direct(X @ w, cells, PRESETS[name], c1, 0.8), abs=1e-9)
@@ -107,7 +107,7 @@ def test_swapping_the_groups_swaps_the_constraints():
     rng, X, cells = random_rows(3)
     w = rng.normal(size=3)
     for name in ("inter_group", "intra_group"):
-        one, two = (QuadraticAUC(SetMoments.of(X, c, PRESETS[name])).values(w) for c in (cells, (cells + 2) % 4))
+        one, two = (QuadraticAUC(SetMoments.from_rows(X, c, PRESETS[name])).values(w) for c in (cells, (cells + 2) % 4))
         assert one[[0, 2, 1]] == pytest.approx(two, abs=1e-12)
 
 

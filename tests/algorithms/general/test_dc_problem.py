@@ -109,7 +109,7 @@ def test_the_direct_solver_finds_the_same_point_on_both_paths(family):
     rows = sample(n=1500)
     fast, slow = fused(family, *rows), general(family, *rows)
     start = warm_start(fast, 4)[:2]
-    expected, found = solve(fast), solve(slow, start=start, scaling=Scaling.at(fast, start[0]))
+    expected, found = solve(fast), solve(slow, start=start, scaling=Scaling.at_point(fast, start[0]))
     results = witness(slow, found), witness(fast, expected)
     assert all(result.violation() <= ALMSettings().tolerance for result in results)
     losses = [result.objective() for result in results]

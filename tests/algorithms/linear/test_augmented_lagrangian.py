@@ -67,7 +67,7 @@ def test_an_update_by_hand(problem_factory):
     problem, *_ = problem_factory(kappa=0.1)
     params, aux = problem.start()
     settings = ALMSettings(penalty=10.0, growth=3.0)
-    method = augmented_lagrangian._Multipliers(problem, settings, Scaling.at(problem, params))
+    method = augmented_lagrangian._Multipliers(problem, settings, Scaling.at_point(problem, params))
     values = problem.constraints(problem.state(params, aux))
     before = np.where(np.arange(values.size) % 2, 0.0, 12.0 * np.abs(values).max())
     method.multipliers = before

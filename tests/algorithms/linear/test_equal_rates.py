@@ -17,7 +17,7 @@ def fits(seed=0, n=4000, proxy=1.0):
     y = np.where(random.random(n) < 1 / (1 + np.exp(-(X @ [1.0, -0.5, 0.3]))), 1.0, -1.0)
     problem = LinearProblem.build(X, y, group, program=None, n_groups=2, uses_group=False)
     order = problem.design.order
-    return ParityFits(problem, Rates.of(group[order], np.zeros(n, np.int64), 2, 1), 1 / n)
+    return ParityFits(problem, Rates.from_groups(group[order], np.zeros(n, np.int64), 2, 1), 1 / n)
 
 
 @pytest.mark.parametrize("kappa", [0.0, 0.01, 0.05, 0.15])
@@ -67,7 +67,7 @@ def test_a_threshold_is_moved_only_where_that_clearly_lowers_the_costs(offset, m
 def weighted_fits(weights):
     """The fits of 600 rows with weights, and the problem's labels in its order."""
     found = fits(seed=3, n=600)
-    problem = WeightedProblem.of(found.problem, weights)
+    problem = WeightedProblem.from_problem(found.problem, weights)
     return ParityFits(problem, found.rates, found.penalty)
 
 

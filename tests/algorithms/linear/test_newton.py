@@ -43,7 +43,7 @@ def test_hessian_equals_dense_products():
 def test_estimate_from_some_rows_has_the_curvature_of_rare_features(every):
     rng, problem, rows, group = sample()
     scores = rng.normal(size=len(rows))
-    exact, estimate = hessian(problem, scores), hessian(problem, scores, every=every)
+    exact, estimate = hessian(problem, scores), hessian(problem, scores, stride=every)
     diagonal = np.arange(rows.shape[1])
     assert (estimate[:, diagonal, diagonal] >= exact[:, diagonal, diagonal] * (1 - 1e-6)).all()
     assert np.linalg.eigvalsh(estimate).min() > 0

@@ -116,7 +116,7 @@ def test_maps_move_the_small_group_most():
 
 
 def test_quantiles_stand_at_the_middle_of_their_ranks():
-    found = _Quantiles.of(np.array([3.0, 3, 1, 1, 1, 1]))
+    found = _Quantiles.from_scores(np.array([3.0, 3, 1, 1, 1, 1]))
     assert found.ranks == pytest.approx([1 / 6, 4 / 6]) and found.scores.tolist() == [3, 1]
 
 

@@ -39,7 +39,7 @@ def build(family: str, uses_group: bool = True, rows: int = 900) -> LinearProble
 @pytest.fixture(params=FAMILIES)
 def pair(request) -> tuple[LinearProblem, TorchProblem]:
     problem = build(request.param)
-    return problem, TorchProblem.of(problem, "cpu")
+    return problem, TorchProblem.on_device(problem, "cpu")
 
 
 def point(problem: LinearProblem) -> tuple[np.ndarray, np.ndarray]:
@@ -99,7 +99,7 @@ def test_blocks_of_rows_change_nothing(pair, monkeypatch):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_direct_solver_finds_the_same_model(family):
     problem = build(family)
-    solutions = [augmented_lagrangian.solve(one) for one in (problem, TorchProblem.of(problem, "cpu"))]
+    solutions = [augmented_lagrangian.solve(one) for one in (problem, TorchProblem.on_device(problem, "cpu"))]
     wanted, found = (LinearPoint(problem, one.params, one.aux) for one in solutions)
     assert found.objective() == pytest.approx(wanted.objective(), abs=1e-4)
     assert found.violation() <= 1e-4 and wanted.violation() <= 1e-4
@@ -108,7 +108,7 @@ def test_direct_solver_finds_the_same_model(family):
 def test_a_missing_device_is_a_sentence(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(ConfigError, match="no CUDA device"):
-        TorchProblem.of(build(FAMILIES[0]), "cuda")
+        TorchProblem.on_device(build(FAMILIES[0]), "cuda")
 
 
 def test_a_task_on_a_device_is_solved_there():

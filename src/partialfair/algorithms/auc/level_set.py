@@ -181,7 +181,7 @@ def solve(
     level = np.full(c.size, budget.c1 * budget.c2**2)  # f0 of the constant score, above the minimum
     active = np.arange(c.size)
     calls: list[Call] = []
-    kept: list[tuple[Vector, NDArray[np.int64]]] = []
+    candidates: list[tuple[Vector, NDArray[np.int64]]] = []
     for number in range(budget.calls):
         batches = random.integers(0, rows.cells.size, (budget.steps, budget.batch))
         shape = (rows.X.shape[1], active.size)
@@ -202,12 +202,13 @@ def solve(
         calls.append(Call(level.copy(), upper, full, extreme))
         for snapshot in snapshots[averaged]:
             good = np.isfinite(snapshot).all(axis=0)
-            kept.append((snapshot[:, good].T, active[good]))
+            candidates.append((snapshot[:, good].T, active[good]))
         if report is not None:
-            found = upper[active]
-            report(f"call {number + 1}: {active.size} runs, U from {np.nanmin(found):.4f} to {np.nanmax(found):.4f}")
+            low, high = np.nanmin(upper[active]), np.nanmax(upper[active])
+            report(f"call {number + 1}: {active.size} runs, U from {low:.4f} to {high:.4f}")
         active = active[np.isfinite(upper[active]) & (upper[active] < -budget.tolerance)]
         if not active.size:
             break
         level[active] += upper[active] / (2 * budget.theta)
-    return LevelSetRuns(calls, np.concatenate([w for w, _ in kept]), np.concatenate([run for _, run in kept]))
+    weights, run = (np.concatenate(column) for column in zip(*candidates, strict=True))
+    return LevelSetRuns(calls, weights, run)

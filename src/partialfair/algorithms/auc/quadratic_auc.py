@@ -57,7 +57,7 @@ class SetMoments:
     covariance: Vector
 
     @classmethod
-    def of(cls, X: Matrix, cells: NDArray[np.integer], sets: FourSets) -> "SetMoments":
+    def from_rows(cls, X: Matrix, cells: NDArray[np.integer], sets: FourSets) -> "SetMoments":
         """Compute them from rows X (n, p) and their cell codes (n,), one pass per cell.
 
         Raises:
@@ -66,19 +66,19 @@ class SetMoments:
         counts = cell_counts(cells)
         sets.require(counts)
         p = X.shape[1]
-        first, second = np.zeros((4, p)), np.zeros((4, p, p))
+        mean_x, mean_xx = np.zeros((4, p)), np.zeros((4, p, p))
         for cell in range(4):
             rows = X[np.flatnonzero(cells == cell)]
             if isinstance(rows, np.ndarray):
                 rows = rows.astype(np.float64)
-                second[cell] = rows.T @ rows
+                mean_xx[cell] = rows.T @ rows
             else:
                 rows = sparse.csr_array(rows, dtype=np.float64)
-                second[cell] = (rows.T @ rows).toarray()
-            first[cell] = rows.sum(axis=0)
+                mean_xx[cell] = (rows.T @ rows).toarray()
+            mean_x[cell] = rows.sum(axis=0)
         size = sets.table @ counts
-        mean = (sets.table @ first) / size[:, None]
-        raw = np.einsum("sc,cij->sij", sets.table.astype(np.float64), second) / size[:, None, None]
+        mean = (sets.table @ mean_x) / size[:, None]
+        raw = np.einsum("sc,cij->sij", sets.table.astype(np.float64), mean_xx) / size[:, None, None]
         return cls(mean, raw - mean[:, :, None] * mean[:, None, :])
 
 
@@ -208,8 +208,8 @@ class QuadraticAUC:
             f0 = constant - float(target @ z) + float(z @ (d * z))
             return share * (f0 - r) + (1.0 - share) * (scale - slack)
 
-        found = minimize_scalar(lambda v: -dual(v), bounds=(1e-9, 1.0), method="bounded", options={"xatol": 1e-12})
-        return float(max(dual(float(found.x)), dual(1.0)))
+        minimum = minimize_scalar(lambda v: -dual(v), bounds=(1e-9, 1.0), method="bounded", options={"xatol": 1e-12})
+        return float(max(dual(float(minimum.x)), dual(1.0)))
 
     def mean_gap_line(self, shares: Vector) -> Vector:
         """Minimisers of f0 with a given difference of mean gaps, (p, len(shares)).
@@ -219,7 +219,7 @@ class QuadraticAUC:
         the surrogate constraint has.
         """
         basis, d, _ = self._basis
-        w, own = self.unconstrained(), basis.T @ self.delta
-        direction = basis @ (own / d)
+        w, basis_delta = self.unconstrained(), basis.T @ self.delta
+        direction = basis @ (basis_delta / d)
         step = (self.delta @ w) / (self.delta @ direction)
         return w[:, None] - step * direction[:, None] * np.asarray(shares)[None, :]

@@ -33,13 +33,13 @@ def advance(
         if run.round in keep:
             run.checkpoints[run.round] = (run.params, run.aux)
         while not run.fixed and run.round < rounds:
-            found = _switching(problem, run, state)
+            state_new = _switching(problem, run, state)
             run.round += 1
             run.inner_steps += run.configuration.inner_steps
-            run.fixed = found is None or _same(found, state)
-            if found is not None and not run.fixed:
-                run.params, run.aux = problem.placed(found.params, found.aux)
-                state = found if run.params is found.params else problem.state(run.params, run.aux)
+            run.fixed = state_new is None or _same(state_new, state)
+            if state_new is not None and not run.fixed:
+                run.params, run.aux = problem.placed(state_new.params, state_new.aux)
+                state = state_new if run.params is state_new.params else problem.state(run.params, run.aux)
                 _record(problem, run, state)
             if run.round in keep:
                 run.checkpoints[run.round] = (run.params, run.aux)
@@ -51,20 +51,20 @@ def advance(
 
 def _switching(problem: DCProblem, run: Run, anchor: State) -> State | None:
     """The switching subgradient subsolver: the best remembered point, ``None`` if no point was within eps."""
-    at, eps, shape = problem.linearise(anchor), run.configuration.tolerance, problem.model.shape
+    linearisation, eps, shape = problem.linearise(anchor), run.configuration.tolerance, problem.model.shape
     size = problem.model.size
     best: tuple[float, State | None] = (np.inf, None)
     state = anchor
     for _ in range(run.configuration.inner_steps):
-        values = problem.majorants(state, at)
+        values = problem.majorants(state, linearisation)
         worst = int(values.argmax())
         if values[worst] <= eps:
-            loss, gradient = problem.loss_majorant(state, at)
+            loss, gradient = problem.loss_majorant(state, linearisation)
             length = eps
             if loss < best[0]:
                 best = (loss, state)
         else:
-            gradient, length = problem.majorant_gradient(state, at, worst), float(values[worst])
+            gradient, length = problem.majorant_gradient(state, linearisation, worst), float(values[worst])
         square = float(gradient @ gradient)
         if square == 0:
             break
@@ -73,8 +73,8 @@ def _switching(problem: DCProblem, run: Run, anchor: State) -> State | None:
     return best[1]
 
 
-def _same(found: State, anchor: State) -> bool:
-    return bool(np.array_equal(found.params, anchor.params) and np.array_equal(found.aux, anchor.aux))
+def _same(state: State, anchor: State) -> bool:
+    return bool(np.array_equal(state.params, anchor.params) and np.array_equal(state.aux, anchor.aux))
 
 
 def _record(problem: DCProblem, run: Run, state: State) -> None:

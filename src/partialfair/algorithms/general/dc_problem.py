@@ -173,26 +173,26 @@ class DCProblem:
         value += self.rho / 2 * (w @ w)
         return Linearisation(value - slope @ np.concatenate([w, state.aux]), slope)
 
-    def majorants(self, state: State, at: Linearisation) -> Vector:
+    def majorants(self, state: State, anchor: Linearisation) -> Vector:
         """Constraint majorants g_i (m,): convex parts minus linearised concave parts."""
         assert state.parts is not None
-        linear = at.value[1:] + at.slope[1:] @ np.concatenate([state.params.ravel(), state.aux])
+        linear = anchor.value[1:] + anchor.slope[1:] @ np.concatenate([state.params.ravel(), state.aux])
         return state.parts.convex + self._square(state) - linear
 
-    def majorant_gradient(self, state: State, at: Linearisation, i: int) -> Vector:
+    def majorant_gradient(self, state: State, anchor: Linearisation, i: int) -> Vector:
         """A subgradient (size + P,) of the majorant g_i."""
         assert state.parts is not None
         unit = np.zeros(self.n_constraints)
         unit[i] = 1.0
         by_row, by_aux = state.parts.pull_back(unit, np.zeros(self.n_constraints))
-        return self._flat(state, by_row, by_aux) - at.slope[i + 1]
+        return self._flat(state, by_row, by_aux) - anchor.slope[i + 1]
 
-    def loss_majorant(self, state: State, at: Linearisation) -> tuple[float, Vector]:
+    def loss_majorant(self, state: State, anchor: Linearisation) -> tuple[float, Vector]:
         """Value and a subgradient (size + P,) of the majorant of f0; f0 itself where it is convex and rho is 0."""
         value, residual = self.objective.convex(state.scores)
         point = np.concatenate([state.params.ravel(), state.aux])
-        linear = float(at.value[0] + at.slope[0] @ point)
-        gradient = self._flat(state, residual, np.zeros(self.n_aux)) - at.slope[0]
+        linear = float(anchor.value[0] + anchor.slope[0] @ point)
+        gradient = self._flat(state, residual, np.zeros(self.n_aux)) - anchor.slope[0]
         return value + self._square(state) - linear, gradient
 
     def _flat(self, state: State, by_row: Vector, by_aux: Vector) -> Vector:

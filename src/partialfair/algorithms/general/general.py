@@ -67,10 +67,10 @@ _BUILT: WeakKeyDictionary[Task, DCProblem] = WeakKeyDictionary()
 
 def dc_problem(task: Task) -> Any:
     """The training problem of a task, built once; it has the methods of a linear problem."""
-    found = _BUILT.get(task)
-    if found is None:
-        found = _BUILT[task] = build_problem(task)
-    return found
+    problem = _BUILT.get(task)
+    if problem is None:
+        problem = _BUILT[task] = build_problem(task)
+    return problem
 
 
 class GeneralUnconstrained(Unconstrained):
@@ -100,9 +100,9 @@ class GeneralALM(ALM):
         problem = dc_problem(task)
         start = start or problem.begin or suited(task, problem, minimise_loss(problem, WARM_ITERATIONS)[0])
         scaling = scaling_at(problem, start[0])
-        found = solve(problem, settings=settings, start=start, scaling=scaling, report=progress(task, settings))
-        params, aux = problem.placed(found.params, found.aux)
-        return fit_at(task, settings, problem, Solution(params, aux, found.records))
+        solution = solve(problem, settings=settings, start=start, scaling=scaling, report=progress(task, settings))
+        params, aux = problem.placed(solution.params, solution.aux)
+        return fit_at(task, settings, problem, Solution(params, aux, solution.records))
 
 
 class GeneralIDCA(IDCA):
@@ -133,8 +133,8 @@ def minimise_loss(problem: DCProblem, iterations: int, tolerance: float = 1e-9) 
         return loss, scaling.pull_back(gradient).ravel()
 
     options = {"maxiter": iterations, "maxcor": 20, "ftol": tolerance / 10, "gtol": 1e-8}
-    found = minimize(value, scaling.from_params(start).ravel(), jac=True, method="L-BFGS-B", options=options)
-    return scaling.to_params(found.x.reshape(start.shape)), int(found.nfev)
+    minimum = minimize(value, scaling.from_params(start).ravel(), jac=True, method="L-BFGS-B", options=options)
+    return scaling.to_params(minimum.x.reshape(start.shape)), int(minimum.nfev)
 
 
 def suited(task: Task, problem: DCProblem, params: Vector) -> tuple[Vector, Vector]:
@@ -159,10 +159,10 @@ def scaling_at(problem: DCProblem, params: Vector) -> Scaling:
         return Scaling(np.zeros((0, 0, 0)))
     share = 1 / (1 + np.exp(-score.scores(params)))
     weight = share * (1 - share) / share.size
-    blocks, first = [], 0
+    blocks, start_column = [], 0
     for X in score.blocks:
-        w = weight[first : first + X.shape[0]]
-        first += X.shape[0]
+        w = weight[start_column : start_column + X.shape[0]]
+        start_column += X.shape[0]
         weighted = X.multiply(w[:, None]).tocsr() if not isinstance(X, np.ndarray) else X * w[:, None]
         square = X.T @ weighted
         square = square if isinstance(square, np.ndarray) else square.toarray()

@@ -84,9 +84,9 @@ class LinearScores:
 
     def backward(self, params: Vector, residual: Vector) -> Vector:
         """Derivative of ``sum_i residual_i score_i`` by the parameters, (R, d+1)."""
-        out, first = np.zeros((len(self.blocks), self.shape[1])), 0
+        out, start = np.zeros((len(self.blocks), self.shape[1])), 0
         for k, X in enumerate(self.blocks):
-            part = residual[first : first + X.shape[0]]
-            out[k, 0], out[k, 1:] = part.sum(), X.T @ part
-            first += X.shape[0]
+            block = residual[start : start + X.shape[0]]
+            out[k, 0], out[k, 1:] = block.sum(), X.T @ block
+            start += X.shape[0]
         return self.model.fold(out)

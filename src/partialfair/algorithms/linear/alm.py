@@ -23,8 +23,8 @@ class ALM(Algorithm[ALMSettings]):
         """Solve on the training rows, from ``start`` if given; validation rows are not used."""
         task = replace(task, closed_grid=settings.closed_grid)
         problem = linear_problem(task)
-        found = solve(problem, settings=settings, start=start, report=progress(task, settings))
-        return fit_at(task, settings, problem, found)
+        solution = solve(problem, settings=settings, start=start, report=progress(task, settings))
+        return fit_at(task, settings, problem, solution)
 
 
 def progress(task: Task, settings: ALMSettings) -> Callable[[Record], None]:
@@ -39,17 +39,18 @@ def progress(task: Task, settings: ALMSettings) -> Callable[[Record], None]:
     return report
 
 
-def fit_at(task: Task, settings: ALMSettings, problem: LinearProblem, found: Solution) -> Fit:
+def fit_at(task: Task, settings: ALMSettings, problem: LinearProblem, solution: Solution) -> Fit:
     """The fit of a solution: its score, its records as the trace, its KKT point as the witness."""
     witness = LinearPoint(
         problem,
-        found.params,
-        found.aux,
+        solution.params,
+        solution.aux,
         accepted=settings.tolerance,
         stationary=SMALL,
         remedy=f"raise kappa or the number of rounds ({settings.rounds})",
     )
-    return Fit(score_at(task, found.params, found.aux), trace=Trace({"alm": found.records}, "alm"), witness=witness)
+    trace = Trace({"alm": solution.records}, "alm")
+    return Fit(score_at(task, solution.params, solution.aux), trace=trace, witness=witness)
 
 
 ALGORITHM = ALM()

@@ -77,16 +77,16 @@ def solve(
     """
     settings = settings or ALMSettings()
     if start is None:
-        params, aux, own = warm_start(problem, settings.warm_iterations)
-        scaling = scaling or own
+        params, aux, start_scaling = warm_start(problem, settings.warm_iterations)
+        scaling = scaling or start_scaling
     else:
         params, aux = start
-    method = _Multipliers(problem, settings, scaling or Scaling.at(problem, params))
+    method = _Multipliers(problem, settings, scaling or Scaling.at_point(problem, params))
     flat = method.pack(params, aux)
-    found = _Found(settings.tolerance, report)
+    incumbent = _Incumbent(settings.tolerance, report)
     for round_ in range(1, settings.rounds + 1):
         early = problem.n_aux > 0 and round_ == 1
-        flat = method.minimise(flat, (lambda now: found.add(1, method, method.corrected(now))) if early else None)
+        flat = method.minimise(flat, (lambda now: incumbent.add(1, method, method.corrected(now))) if early else None)
         state, loss, worst, stationarity, slackness = method.update(flat)
         points = [(flat, state, loss, worst)]
         done = max(worst, slackness) <= settings.tolerance and stationarity <= settings.stationarity * problem.unit
@@ -94,11 +94,11 @@ def solve(
             points += method.corrected(flat)
             if problem.n_aux == 0:
                 flat = points[-1][0]
-        found.add(round_, method, points)
+        incumbent.add(round_, method, points)
         if done:
             break
-    assert found.best is not None
-    return Solution(*method.unpack(found.best[1]), found.history)
+    assert incumbent.best is not None
+    return Solution(*method.unpack(incumbent.best[1]), incumbent.history)
 
 
 def warm_start(problem: LinearProblem, iterations: int) -> tuple[Vector, Vector, Scaling]:
@@ -113,8 +113,8 @@ def warm_start(problem: LinearProblem, iterations: int) -> tuple[Vector, Vector,
     exceeds beta its constraint is flat, and descent would move the other groups instead, to a poor optimum (on
     bank a loss of 0.258 instead of 0.210).
     """
-    every = SAMPLE if problem.design.n_rows >= MANY_ROWS else 1
-    params, scaling = newton_steps(problem, iterations=iterations, every=every)
+    stride = SAMPLE if problem.design.n_rows >= MANY_ROWS else 1
+    params, scaling = newton_steps(problem, iterations=iterations, stride=stride)
     if problem.n_aux == 0 and problem.model.uses_group:
         params = matching_intercepts(problem, params)
     return params, matching_thresholds(problem, params), scaling
@@ -128,11 +128,11 @@ def matching_intercepts(problem: LinearProblem, params: Vector) -> Vector:
     group = np.repeat(program.subset_group, np.diff(problem.design.starts))
     shift = np.zeros(problem.model.n_groups)
     for k in range(shift.size):
-        part = scores[group == k]
-        low, high = -part.max() - 1.0, -part.min() + 1.0
+        group_scores = scores[group == k]
+        low, high = -group_scores.max() - 1.0, -group_scores.min() + 1.0
         for _ in range(30):
             shift[k] = (low + high) / 2
-            if np.clip(part + shift[k] + 0.5, 0, 1).mean() < program.start_score + 0.5:
+            if np.clip(group_scores + shift[k] + 0.5, 0, 1).mean() < program.start_score + 0.5:
                 low = shift[k]
             else:
                 high = shift[k]
@@ -150,22 +150,24 @@ def matching_thresholds(problem: LinearProblem, params: Vector) -> Vector:
     scores = problem.scores(params)
     nodes = np.linspace(scores.min() - 0.5, scores.max() + 0.5, 512)
     ends = problem.design.starts
-    parts = [scores[first:last] for first, last in zip(ends, ends[1:], strict=False) if last > first]
-    share = sum((_hinges(part, nodes - 0.5) - _hinges(part, nodes + 0.5) for part in parts), np.zeros(nodes.size))
+    subsets = [scores[start:last] for start, last in zip(ends, ends[1:], strict=False) if last > start]
+    share = np.zeros(nodes.size)
+    for subset in subsets:
+        share += _hinges(subset, nodes - 0.5) - _hinges(subset, nodes + 0.5)
     share /= program.n_subsets
-    wanted = np.clip(0.5 - program.start, 1e-3, 1 - 1e-3)
-    return np.interp(-wanted, -share, nodes)
+    target = np.clip(0.5 - program.start, 1e-3, 1 - 1e-3)
+    return np.interp(-target, -share, nodes)
 
 
 def _hinges(scores: Vector, thresholds: Vector) -> Vector:
     """Means of ``max(score - t, 0)`` for many thresholds (Q,): by sums over sorted scores."""
     ranked = np.sort(scores)
-    above = np.concatenate([np.cumsum(ranked[::-1])[::-1], [0.0]])
-    first = np.searchsorted(ranked, thresholds, side="right")
-    return (above[first] - (ranked.size - first) * thresholds) / ranked.size
+    sum_from = np.concatenate([np.cumsum(ranked[::-1])[::-1], [0.0]])
+    first_above = np.searchsorted(ranked, thresholds, side="right")
+    return (sum_from[first_above] - (ranked.size - first_above) * thresholds) / ranked.size
 
 
-class _Found:
+class _Incumbent:
     """The points found so far, and the best of them."""
 
     def __init__(self, tolerance: float, report: Callable[[Record], None] | None) -> None:
@@ -223,15 +225,16 @@ class _Multipliers:
         from them. With thresholds they are not: the constraints bend at scores near a threshold, and on bank and
         a9a the rounds after it would need up to five times the evaluations.
         """
-        found = correct(self.problem, self.scaling, *self.unpack(flat))
-        if found is None:
+        correction = correct(self.problem, self.scaling, *self.unpack(flat))
+        if correction is None:
             return []
-        self.evaluations += found.evaluations
+        self.evaluations += correction.evaluations
         if self.problem.n_aux == 0:
-            self.multipliers = found.multipliers
-        state = self.problem.state(found.params, found.aux)
+            self.multipliers = correction.multipliers
+        state = self.problem.state(correction.params, correction.aux)
         loss = self.problem.loss(state)[0]
-        return [(self.pack(found.params, found.aux), state, loss, float(self.problem.constraints(state).max()))]
+        worst = float(self.problem.constraints(state).max())
+        return [(self.pack(correction.params, correction.aux), state, loss, worst)]
 
     def minimise(self, flat: Vector, halfway: Callable[[Vector], None] | None = None) -> Vector:
         """Minimise over the point with the multipliers fixed, from ``flat``; ``halfway`` sees the point midway."""

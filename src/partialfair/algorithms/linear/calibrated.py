@@ -103,44 +103,44 @@ def solve_calibrated(
     Returns:
         Of the points within kappa the one with the lowest loss, else the one with the smallest gap.
     """
-    found: list[Calibrated] = []
+    attempts: list[Calibrated] = []
     records: list[Record] = []
     free_gap = gap_of(in_order_of_rows(problem, problem.scores(free)))
     if free_gap <= task.kappa:
         return _unchanged(problem, free, free_gap)
 
-    def attempt(scale: float, width: float, own: ALMSettings, begin: Point | None) -> Calibrated:
-        at = place(replace(problem, program=_narrowed(constraints(task, scale), width)))
-        solution = solve(at, settings=own, start=begin)
+    def attempt(scale: float, width: float, solver_settings: ALMSettings, begin: Point | None) -> Calibrated:
+        placed = place(replace(problem, program=_narrowed(constraints(task, scale), width)))
+        solution = solve(placed, settings=solver_settings, start=begin)
         records.extend(solution.records)
 
         def measured(params: Vector, aux: Vector) -> Calibrated:
-            gap = gap_of(in_order_of_rows(at, at.scores(params)))
-            return Calibrated(params, aux, at, gap, at.loss(at.state(params, aux))[0], [])
+            gap = gap_of(in_order_of_rows(placed, placed.scores(params)))
+            return Calibrated(params, aux, placed, gap, placed.loss(placed.state(params, aux))[0], [])
 
         last = measured(solution.params, solution.aux)
         if last.gap > task.kappa:
-            found.extend(measured(*record.point) for record in solution.records[-ON_THE_WAY:])
-        found.append(last)
+            attempts.extend(measured(*record.point) for record in solution.records[-ON_THE_WAY:])
+        attempts.append(last)
         return last
 
     begin = start if start is not None and start[1].size == problem.n_aux else _start(task, problem, free)
     now = attempt(1.0, 1.0, settings, begin)
     if now.gap > STUCK * task.kappa:
         firm = settings.model_copy(update={"penalty": STUCK_PENALTY})
-        now = min(now, attempt(1.0, 1.0, firm, begin), key=lambda one: one.gap)
-    first, shorter = now, settings.model_copy(update={"rounds": min(settings.rounds, AGAIN)})
+        now = min(now, attempt(1.0, 1.0, firm, begin), key=lambda solved: solved.gap)
+    earliest, shorter = now, settings.model_copy(update={"rounds": min(settings.rounds, AGAIN)})
     for schedule in SMOOTHED if task.constraint == PSP else PLAIN:
-        now, scale, width = first, 1.0, schedule.width
+        now, scale, width = earliest, 1.0, schedule.width
         for _ in range(RESCALINGS):
             if now.gap <= task.kappa:
                 break
-            wanted = scale * float(np.clip(0.98 * task.kappa / now.gap, schedule.step, 0.98))
-            scale, width = max(wanted, schedule.least), width * schedule.narrower
+            target = scale * float(np.clip(0.98 * task.kappa / now.gap, schedule.step, 0.98))
+            scale, width = max(target, schedule.least), width * schedule.narrower
             now = attempt(scale, width, shorter, (now.params, now.aux))
-        if min(one.gap for one in found) <= task.kappa:
+        if min(solved.gap for solved in attempts) <= task.kappa:
             break
-    taken = _taken(found, task.kappa)
+    taken = _taken(attempts, task.kappa)
     if taken.gap > free_gap:
         taken = _unchanged(problem, free, free_gap)
     return replace(taken, records=records)
@@ -159,11 +159,11 @@ def in_order_of_rows(problem: LinearProblem, scores: Vector) -> Vector:
     return out
 
 
-def _taken(found: list[Calibrated], kappa: float) -> Calibrated:
-    within = [one for one in found if one.gap <= kappa]
+def _taken(attempts: list[Calibrated], kappa: float) -> Calibrated:
+    within = [attempt for attempt in attempts if attempt.gap <= kappa]
     if within:
-        return min(within, key=lambda one: one.loss)
-    return min(found, key=lambda one: one.gap)
+        return min(within, key=lambda attempt: attempt.loss)
+    return min(attempts, key=lambda attempt: attempt.gap)
 
 
 def constraints(task: Task, scale: float = 1.0) -> HingeProgram:
@@ -200,8 +200,8 @@ def _narrowed(program: HingeProgram, width: float) -> HingeProgram:
     if width == 1:
         return program
 
-    def side(own: Side) -> Side:
-        return replace(own, weight=own.weight / width, constant=own.constant * width)
+    def side(part: Side) -> Side:
+        return replace(part, weight=part.weight / width, constant=part.constant * width)
 
     narrow = {"shift": program.shift * width, "start": program.start * width}
     return replace(program, convex=side(program.convex), concave=side(program.concave), **narrow)  # type: ignore[arg-type]
@@ -215,15 +215,17 @@ def _start(task: Task, problem: LinearProblem, free: Vector) -> Point | None:
     scores, starts = problem.scores(free), problem.design.starts
     slack = task.kappa * (measure(unions[0]) if task.kappa_scale == "relative" else 1.0)
     ranks = np.concatenate([np.linspace(a, b, 33)[1:-1] for a, b in padded(unions[0], slack, 0.0)])
-    parts = [np.sort(scores[a:b]) for a, b in zip(starts, starts[1:], strict=False)]
-    quantiles = np.array([np.quantile(part, 1 - ranks) for part in parts])
-    mean = np.array([part.size for part in parts]) @ quantiles / scores.size
+    sorted_scores = [np.sort(scores[a:b]) for a, b in zip(starts, starts[1:], strict=False)]
+    quantiles = np.array([np.quantile(group_scores, 1 - ranks) for group_scores in sorted_scores])
+    mean = np.array([group_scores.size for group_scores in sorted_scores]) @ quantiles / scores.size
     blocks = problem.model.effective(free)
-    for k, own in enumerate(quantiles):
-        spread = float(own.var())
-        slope = float(np.clip(((own - own.mean()) @ mean) / own.size / spread, *SLOPES)) if spread > 0 else 1.0
+    for k, group_quantiles in enumerate(quantiles):
+        spread = float(group_quantiles.var())
+        # least squares of the common quantiles on those of the group: mean = slope * quantiles + shift
+        covariance = (group_quantiles - group_quantiles.mean()) @ mean / group_quantiles.size
+        slope = float(np.clip(covariance / spread, *SLOPES)) if spread > 0 else 1.0
         blocks[k] *= slope
-        blocks[k, 0] += mean.mean() - slope * own.mean()
+        blocks[k, 0] += mean.mean() - slope * group_quantiles.mean()
     params = blocks.copy()
     params[1:] -= blocks[:1]
     return params, matching_thresholds(problem, params)

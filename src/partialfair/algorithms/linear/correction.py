@@ -42,10 +42,12 @@ def correct(problem: LinearProblem, scaling: Scaling, params: Vector, aux: Vecto
         params: (R, d+1) parameters; aux: (P,) auxiliary variables.
     """
     state = problem.state(params, aux)
+    # the quadratic step at the point, with the constraints linearised
     loss, by_params = problem.loss(state)
     values = problem.constraints(state)
     gradient = np.concatenate([scaling.pull_back(by_params).ravel(), np.zeros(aux.size)])
     step, multipliers = quadratic_step(gradient, _scaled_jacobian(problem, scaling, state), values, aux.size)
+    # the exact penalty f0 + weight sum_i max(f_i, 0) has to fall by a part of what its linearisation promises (Armijo)
     weight = 1.1 * multipliers.max(initial=0.0)
     merit = loss + weight * np.maximum(values, 0).sum()
     expected = gradient @ step - weight * np.maximum(values, 0).sum()
@@ -54,8 +56,8 @@ def correct(problem: LinearProblem, scaling: Scaling, params: Vector, aux: Vecto
     for tried in range(1, HALVINGS + 1):
         new_params = scaling.to_params(z + length * step[:size].reshape(z.shape))
         new_aux = aux + length * step[size:]
-        found = problem.state(new_params, new_aux)
-        reached = problem.loss(found)[0] + weight * np.maximum(problem.constraints(found), 0).sum()
+        state_new = problem.state(new_params, new_aux)
+        reached = problem.loss(state_new)[0] + weight * np.maximum(problem.constraints(state_new), 0).sum()
         if reached <= merit + 1e-4 * length * expected:
             return Correction(new_params, new_aux, multipliers, 2 + tried)
         length /= 2
@@ -75,6 +77,8 @@ def quadratic_step(gradient: Vector, jacobian: Vector, values: Vector, n_aux: in
     metric = np.ones(gradient.size)
     metric[gradient.size - n_aux :] = AUX_CURVATURE
     scaled = jacobian / metric
+    # min over mu >= 0 of |L' mu - L^-1 (values - J D^-1 gradient)|^2, where L L' = J D^-1 J' + ridge;
+    # then d = -D^-1 (gradient + J' mu)
     dual = scaled @ jacobian.T
     factor = cholesky(dual + 1e-9 * max(np.trace(dual) / len(dual), 1e-12) * np.eye(len(dual)), lower=True)
     target = solve_triangular(factor, values - scaled @ gradient, lower=True)

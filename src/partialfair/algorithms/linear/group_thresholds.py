@@ -64,9 +64,9 @@ class GroupThresholds(Algorithm[UnconstrainedSettings]):
 
     def _thresholds(self, task: Task, model: LinearScore) -> NDArray[np.float64]:
         """The most accurate thresholds (G,) that keep the rates of training and validation rows within the slack."""
-        parts = (task.train, task.validation)
-        scores = np.concatenate([model.scores(part.X, part.group) for part in parts])
-        y, group = (np.concatenate([getattr(part, name) for part in parts]) for name in ("y", "group"))
+        tables = (task.train, task.validation)
+        scores = np.concatenate([model.scores(table.X, table.group) for table in tables])
+        y, group = (np.concatenate([getattr(table, name) for table in tables]) for name in ("y", "group"))
         intervals = for_groups(task.interval, task.train.n_groups)
         lengths = np.array([measure(pairs) for pairs in intervals])
         slack = float(slack_per_group(intervals, task.kappa, task.kappa_scale).mean())
@@ -132,17 +132,17 @@ def best_thresholds(curves: list[GroupCurve], slack: float) -> tuple[Vector, int
     total = np.zeros(lows.size, np.int64)
     picks = []
     for curve in curves:
-        first = np.searchsorted(curve.rates, lows - 1e-12, side="left")
+        earliest = np.searchsorted(curve.rates, lows - 1e-12, side="left")
         last = np.searchsorted(curve.rates, lows + slack + 1e-12, side="right")
-        pick = _window_argmax(curve.correct, first, last)
-        total += np.where(last > first, curve.correct[pick], np.iinfo(np.int32).min)
+        pick = _window_argmax(curve.correct, earliest, last)
+        total += np.where(last > earliest, curve.correct[pick], np.iinfo(np.int32).min)
         picks.append(pick)
     best = int(np.argmax(total))
     chosen = np.array([curve.thresholds[pick[best]] for curve, pick in zip(curves, picks, strict=True)])
     return chosen, int(total[best])
 
 
-def _window_argmax(values: NDArray[np.int64], first: NDArray[np.int64], last: NDArray[np.int64]) -> NDArray[np.int64]:
+def _window_argmax(values: NDArray[np.int64], starts: NDArray[np.int64], last: NDArray[np.int64]) -> NDArray[np.int64]:
     """Position of the largest of ``values[first:last]`` for every window (the first one of empty windows).
 
     A sparse table: the best of every run of 2^k entries, and two overlapping runs for each window.
@@ -150,16 +150,16 @@ def _window_argmax(values: NDArray[np.int64], first: NDArray[np.int64], last: ND
     table = [np.arange(values.size)]
     while 2 ** len(table) <= values.size:
         half, previous = 2 ** (len(table) - 1), table[-1]
-        left, right = previous[:-half], previous[half:]
-        table.append(np.where(values[right] > values[left], right, left))
-    length = np.maximum(last - first, 1)
+        earlier, later = previous[:-half], previous[half:]
+        table.append(np.where(values[later] > values[earlier], later, earlier))
+    length = np.maximum(last - starts, 1)
     level = np.floor(np.log2(length)).astype(np.int64)
-    start = np.minimum(first, values.size - 1)
-    out = np.empty(first.size, np.int64)
+    start = np.minimum(starts, values.size - 1)
+    out = np.empty(starts.size, np.int64)
     for k, best in enumerate(table):
-        at = level == k
-        left, right = best[start[at]], best[np.maximum(start[at] + length[at] - 2**k, start[at])]
-        out[at] = np.where(values[right] > values[left], right, left)
+        queries = level == k
+        earlier, later = best[start[queries]], best[np.maximum(start[queries] + length[queries] - 2**k, start[queries])]
+        out[queries] = np.where(values[later] > values[earlier], later, earlier)
     return out
 
 

@@ -64,11 +64,11 @@ class IDCA(Algorithm[IDCASettings]):
         for task in tasks:
             task.report(f"tuning {len(pairs)} pairs (T, eps) for {settings.tuning_rounds} outer iterations")
         owners = [task for task, runs in zip(tasks, candidates, strict=True) for _ in runs]
-        every = [run for runs in candidates for run in runs]
-        self.advance(owners, every, settings.tuning_rounds, lanes=lanes_for(len(pairs)))
+        all_runs = [run for runs in candidates for run in runs]
+        self.advance(owners, all_runs, settings.tuning_rounds, lanes=lanes_for(len(pairs)))
         best = [_best(task, runs) for task, runs in zip(tasks, candidates, strict=True)]
         self.advance(tasks, best, max(settings.rounds), keep=settings.rounds)
-        return [self._fit(*each, settings) for each in zip(tasks, candidates, best, strict=True)]
+        return [self._fit(*candidate, settings) for candidate in zip(tasks, candidates, best, strict=True)]
 
     def problem(self, task: Task) -> Any:
         """The training problem of a task."""

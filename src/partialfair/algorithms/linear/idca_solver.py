@@ -140,9 +140,9 @@ class Lanes:
         for c in passes(self.active, self.alone):
             sides = ((*side[:-1], side[-1][c]) for side in self.sides)
             switching_steps(
-                self.design, self.problem.y32, program.aux_index, program.shift, *sides, _of(anchor, c),
-                self.params[c], self.aux[c], _of(self.best, c), self.tolerance[c], self.active[c], steps,
-                _of(self.work, c), self.alone,
+                self.design, self.problem.y32, program.aux_index, program.shift, *sides, _columns_of(anchor, c),
+                self.params[c], self.aux[c], _columns_of(self.best, c), self.tolerance[c], self.active[c], steps,
+                _columns_of(self.work, c), self.alone,
             )  # fmt: skip
 
     def _occupy(self, c: int) -> None:
@@ -158,7 +158,7 @@ class Lanes:
     def _close_round(self, c: int) -> None:
         """Take the best remembered point as the next outer iterate."""
         _, run = self.held[c]
-        loss, params, aux = (part[c] for part in self.best)
+        loss, params, aux = (best_array[c] for best_array in self.best)
         moved = bool(np.isfinite(loss)) and not (np.array_equal(params, run.params) and np.array_equal(aux, run.aux))
         if moved:
             run.params, run.aux = params.copy(), aux.copy()
@@ -197,7 +197,7 @@ class Lanes:
         self.remaining[c] = run.configuration.inner_steps
 
 
-def _of(arrays: tuple[NDArray, ...], columns: slice) -> tuple[NDArray, ...]:
+def _columns_of(arrays: tuple[NDArray, ...], columns: slice) -> tuple[NDArray, ...]:
     """Some columns of arrays, not copies."""
     return tuple(array[columns] for array in arrays)
 

@@ -25,7 +25,7 @@ def blocks_of(problem: LinearProblem) -> int:
     return problem.model.shape[0]
 
 
-def hessian(problem: LinearProblem, scores: Vector, ridge: float = RIDGE, every: int = 1) -> Vector:
+def hessian(problem: LinearProblem, scores: Vector, ridge: float = RIDGE, stride: int = 1) -> Vector:
     """Hessian of the loss by the weights of each block, (R, d+1, d+1), with the ridge added.
 
     With ``every`` above 1 an estimate from one in so many rows, but for its diagonal, which is not below that of all
@@ -36,12 +36,12 @@ def hessian(problem: LinearProblem, scores: Vector, ridge: float = RIDGE, every:
     width = problem.model.n_features + 2
     half = np.zeros((problem.model.n_groups, width, width))
     ones, dense, dense_columns, starts, groups = problem.design.plain_arrays
-    sample = np.ascontiguousarray(ones[:, ::every]), np.ascontiguousarray(dense[:, ::every])
-    gram(*sample, dense_columns, -(-starts // every), groups, every * weight[::every], half)
+    sample = np.ascontiguousarray(ones[:, ::stride]), np.ascontiguousarray(dense[:, ::stride])
+    gram(*sample, dense_columns, -(-starts // stride), groups, stride * weight[::stride], half)
     full = mirrored(half[:, :-1, :-1])
-    if every > 1:
-        own = np.arange(width - 1)
-        full[:, own, own] = np.maximum(full[:, own, own], _diagonal(problem, weight)[:, :-1])
+    if stride > 1:
+        diagonal = np.arange(width - 1)
+        full[:, diagonal, diagonal] = np.maximum(full[:, diagonal, diagonal], _diagonal(problem, weight)[:, :-1])
     if blocks_of(problem) == 1:
         full = full.sum(axis=0, keepdims=True)
     curvature = np.trace(full, axis1=1, axis2=2) / full.shape[1]
@@ -54,8 +54,8 @@ def _diagonal(problem: LinearProblem, weight: Vector) -> Vector:
     out = np.zeros((problem.model.n_groups, problem.model.n_features + 2))
     adjoint_one(ones, dense, dense_columns, starts, groups, weight, out)  # a one is its own square
     out[:, dense_columns] = 0
-    for subset, (first, last) in enumerate(zip(starts, starts[1:], strict=False)):
-        out[groups[subset], dense_columns] += dense[:, first:last] ** 2 @ weight[first:last]
+    for subset, (start, last) in enumerate(zip(starts, starts[1:], strict=False)):
+        out[groups[subset], dense_columns] += dense[:, start:last] ** 2 @ weight[start:last]
     return out
 
 
@@ -75,11 +75,11 @@ class Scaling:
         return np.array([dtrtri(block, lower=1)[0] for block in self.factor])
 
     @classmethod
-    def at(cls, problem: LinearProblem, params: Vector, ridge: float = RIDGE, every: int = 1) -> "Scaling":
+    def at_point(cls, problem: LinearProblem, params: Vector, ridge: float = RIDGE, stride: int = 1) -> "Scaling":
         """Scaling by the Hessian at ``params``; the identity where the Hessian would be too large."""
         if problem.model.n_features > LARGEST:
             return cls(np.zeros((0, 0, 0)))
-        blocks = hessian(problem, problem.scores(params), ridge, every)
+        blocks = hessian(problem, problem.scores(params), ridge, stride)
         return cls(np.array([cholesky(block, lower=True) for block in blocks]))
 
     def to_params(self, z: Vector) -> Vector:
@@ -108,7 +108,7 @@ def minimise_loss(problem: LinearProblem, *, iterations: int = 50, tolerance: fl
 
 
 def newton_steps(
-    problem: LinearProblem, *, iterations: int, tolerance: float = 1e-6, every: int = 1
+    problem: LinearProblem, *, iterations: int, tolerance: float = 1e-6, stride: int = 1
 ) -> tuple[Vector, Scaling]:
     """Take damped Newton steps on f0 from zero; return parameters (R, d+1) and the scaling of the last step.
 
@@ -123,13 +123,13 @@ def newton_steps(
     """
     aux = problem.start()[1]
     params = np.zeros(problem.model.shape)
-    scaling = Scaling.at(problem, params, every=every if iterations > 1 else 1)
+    scaling = Scaling.at_point(problem, params, stride=stride if iterations > 1 else 1)
     loss, gradient = problem.loss(problem.state(params, aux))
     decrease = np.inf
     for taken in range(iterations):
         if taken:
             ridge = min(RIDGE, max(decrease, LEAST_RIDGE))
-            scaling = Scaling.at(problem, params, ridge, every if taken + 1 < iterations else 1)
+            scaling = Scaling.at_point(problem, params, ridge, stride if taken + 1 < iterations else 1)
         step = scaling.pull_back(gradient)
         decrease = float(np.sum(step**2))
         if decrease < tolerance:

@@ -210,10 +210,10 @@ _BUILT: WeakKeyDictionary[Task, LinearProblem] = WeakKeyDictionary()
 
 def linear_problem(task: Task) -> LinearProblem:
     """The training problem of a linear score, built once per task."""
-    found = _BUILT.get(task)
-    if found is None:
+    problem = _BUILT.get(task)
+    if problem is None:
         rows = task.train
-        found = LinearProblem.build(
+        problem = LinearProblem.build(
             rows.X,
             rows.y,
             rows.group,
@@ -222,8 +222,8 @@ def linear_problem(task: Task) -> LinearProblem:
             n_groups=rows.n_groups,
             uses_group=task.uses_group,
         )
-        found = _BUILT[task] = found if task.place is None else task.place(found)
-    return found
+        problem = _BUILT[task] = problem if task.place is None else task.place(problem)
+    return problem
 
 
 def score_at(task: Task, params: Vector, aux: Vector | None = None) -> LinearScore:

@@ -89,16 +89,16 @@ def fit_rank_map(
     pairs = interval.first
     unions = Interval((pairs,)).for_groups(n_groups)
     gap_of = gap_measure(group, unions, kappa_scale, weights)
-    whole = None if weights is None else whole_weights(weights)
+    counts = None if weights is None else whole_weights(weights)
     members = [group == k for k in range(n_groups)]
-    quantiles = [_Quantiles.of(scores[own], None if whole is None else whole[own]) for own in members]
-    sizes = np.array([found.size for found in quantiles])
+    quantiles = [_Quantiles.from_scores(scores[rows], None if counts is None else counts[rows]) for rows in members]
+    sizes = np.array([group_quantiles.size for group_quantiles in quantiles])
     pad = 1 / np.sqrt(rows_counted(weights, group, n_groups).min()) if padding is None else padding
     length = measure(pairs) if kappa_scale == "relative" else 1.0
     tubes = _Tubes(quantiles, sizes / sizes.sum(), padded(pairs, pad))
     half = kappa * length / 2
-    same = _unchanged(quantiles, group_names)
-    best = (gap_of(unmapped := same.apply(scores, group)), same, unmapped)
+    identical_maps = _unchanged(quantiles, group_names)
+    best = (gap_of(unmapped := identical_maps.apply(scores, group)), identical_maps, unmapped)
     for taken in range(NARROWINGS + 1 if best[0] > kappa else 0):
         knots = tubes.knots(half if taken < NARROWINGS else 0.0)
         mapping = _joined(knots, group_names)
@@ -110,7 +110,7 @@ def fit_rank_map(
             break
         # h <- max(min(h - .55 (gap - kappa), .95 h), 0), gaps in shares of rows
         half = max(min(half - 0.55 * (gap - kappa) * length, SHORTENED * half), 0.0)
-    tied = max((found.largest_tie, k) for k, found in enumerate(quantiles))
+    tied = max((group_quantiles.largest_tie, k) for k, group_quantiles in enumerate(quantiles))
     return FittedMap(best[1], best[2], best[0], best[0] if best[0] > kappa else None, tied)
 
 
@@ -124,12 +124,12 @@ def gap_measure(
     """
     metric = ranks.rank_distance if kappa_scale == "absolute" else ranks.kept_set_distance
 
-    def of(scores: Vector) -> float:
+    def gap(scores: Vector) -> float:
         counts = counts_of(scores, group, len(unions), weights)
         require_rows(unions, counts.sizes)
         return float(metric(counts.above, counts.sizes, unions))
 
-    return of
+    return gap
 
 
 def counts_of(scores: Vector, group: NDArray[np.integer], n_groups: int, weights: Vector | None = None) -> ranks.Counts:
@@ -137,12 +137,12 @@ def counts_of(scores: Vector, group: NDArray[np.integer], n_groups: int, weights
     if weights is None:
         return ranks.count_above(scores, group, n_groups)
     ranks.check_scores(scores, group, weights)
-    _, place = np.unique(-scores, return_inverse=True)
-    own = np.zeros((n_groups, int(place.max()) + 1), np.int64)
-    np.add.at(own, (group, place), whole_weights(weights))
-    sizes = own.sum(axis=1)
+    _, level = np.unique(-scores, return_inverse=True)
+    counts = np.zeros((n_groups, int(level.max()) + 1), np.int64)
+    np.add.at(counts, (group, level), whole_weights(weights))
+    sizes = counts.sum(axis=1)
     ranks.check_groups(sizes)
-    return ranks.Counts(np.cumsum(own, axis=1) - own, sizes)
+    return ranks.Counts(np.cumsum(counts, axis=1) - counts, sizes)
 
 
 def padded(pairs: Pairs, below: float, above: float | None = None) -> Pairs:
@@ -152,14 +152,14 @@ def padded(pairs: Pairs, below: float, above: float | None = None) -> Pairs:
         pairs: sorted disjoint pairs.
         below: by how much at the lower end; above: at the upper one, by default as much.
     """
-    found: list[tuple[float, float]] = []
+    merged: list[tuple[float, float]] = []
     for alpha, beta in pairs:
         low, high = max(alpha - below, 0.0), min(beta + (below if above is None else above), 1.0)
-        if found and low <= found[-1][1]:
-            found[-1] = (found[-1][0], max(high, found[-1][1]))
+        if merged and low <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(high, merged[-1][1]))
         else:
-            found.append((low, high))
-    return tuple(found)
+            merged.append((low, high))
+    return tuple(merged)
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,15 +172,15 @@ class _Quantiles:
     largest_tie: float
 
     @classmethod
-    def of(cls, scores: Vector, weights: NDArray[np.int64] | None = None) -> "_Quantiles":
-        values, place, counts = np.unique(-scores, return_inverse=True, return_counts=True)
+    def from_scores(cls, scores: Vector, weights: NDArray[np.int64] | None = None) -> "_Quantiles":
+        values, level, counts = np.unique(-scores, return_inverse=True, return_counts=True)
         if weights is not None:
             counts = np.zeros(values.size, np.int64)
-            np.add.at(counts, place, weights)
+            np.add.at(counts, level, weights)
         ends, size = np.cumsum(counts), int(counts.sum())
         return cls(size, (ends - counts / 2) / size, -values, float(counts.max()) / size)
 
-    def at(self, ranks: Vector) -> Vector:
+    def at_ranks(self, ranks: Vector) -> Vector:
         return np.asarray(np.interp(ranks, self.ranks, self.scores))
 
     def knots(self) -> Vector:
@@ -188,8 +188,8 @@ class _Quantiles:
         if self.ranks.size <= KNOTS:
             return self.ranks
         last = self.ranks.size - 1
-        place = np.searchsorted(self.ranks, np.linspace(0, 1, KNOTS)[1:-1]).clip(max=last)
-        return self.ranks[np.unique(np.concatenate([[0], place, [last]]))]
+        positions = np.searchsorted(self.ranks, np.linspace(0, 1, KNOTS)[1:-1]).clip(max=last)
+        return self.ranks[np.unique(np.concatenate([[0], positions, [last]]))]
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,19 +201,21 @@ class _Tubes:
     pairs: Pairs
 
     def mean(self, ranks: Vector) -> Vector:
-        return np.asarray(sum(w * own.at(ranks) for w, own in zip(self.weights, self.quantiles, strict=True)))
+        return np.asarray(
+            sum(w * quantile.at_ranks(ranks) for w, quantile in zip(self.weights, self.quantiles, strict=True))
+        )
 
     def knots(self, half: float) -> list[tuple[Vector, Vector]]:
         """Knots (x, y) of every group, ascending."""
-        found = []
-        for own in self.quantiles:
-            ranks = own.knots()
+        knots = []
+        for quantile in self.quantiles:
+            ranks = quantile.knots()
             down, up = self._widths(ranks, half)
             low = np.where(ranks + down >= 1, -np.inf, self.mean(ranks + down))
             high = np.where(ranks - up <= 0, np.inf, self.mean(ranks - up))
-            x = own.at(ranks)
-            found.append((x[::-1], _increasing(x[::-1], np.clip(x, low, high)[::-1])))
-        return found
+            x = quantile.at_ranks(ranks)
+            knots.append((x[::-1], _increasing(x[::-1], np.clip(x, low, high)[::-1])))
+        return knots
 
     def _widths(self, ranks: Vector, half: float) -> tuple[Vector, Vector]:
         """By how much lower and higher ranks the scores at ``ranks`` may be taken.
@@ -222,7 +224,7 @@ class _Tubes:
         """
         outside_up = [np.maximum(a - ranks, ranks - b - 2 * half) for a, b in self.pairs]
         outside_down = [np.maximum(a - 2 * half - ranks, ranks - b) for a, b in self.pairs]
-        up, down = (np.maximum(np.min(found, axis=0), 0.0) for found in (outside_up, outside_down))
+        up, down = (np.maximum(np.min(widths, axis=0), 0.0) for widths in (outside_up, outside_down))
         return half + OPENING * down, half + OPENING * up
 
 
@@ -234,7 +236,7 @@ def _increasing(x: Vector, y: Vector) -> Vector:
 
 def _unchanged(quantiles: list[_Quantiles], group_names: tuple[str, ...]) -> RankMap:
     """Maps with each group's lowest and highest score as knots, which leave every score alone."""
-    ends = [np.unique(own.scores[[-1, 0]]) for own in quantiles]
+    ends = [np.unique(quantile.scores[[-1, 0]]) for quantile in quantiles]
     return _joined([(x, x) for x in ends], group_names)
 
 

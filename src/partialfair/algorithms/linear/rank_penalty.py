@@ -81,18 +81,18 @@ def minimise_with_rank_penalty(
         Of the points within kappa the one with the smallest loss; without one, of those that order rows better than a
         constant does the one with the smallest gap.
     """
-    first = Point(free, gap_of(problem.scores(free)), _loss(problem, free)[0])
-    if first.gap <= kappa:
-        return first
+    free_point = Point(free, gap_of(problem.scores(free)), _loss(problem, free)[0])
+    if free_point.gap <= kappa:
+        return free_point
     ranks = _Ranks(problem, pairs)
-    sizes = np.sort([part.stop - part.start for part in ranks.parts])
+    sizes = np.sort([rows.stop - rows.start for rows in ranks.parts])
     finest = float((1 / sizes[:2]).sum()) / 2  # ranks of two groups differ by steps of a row's share: no less is asked
-    scaling = Scaling.at(problem, free)
-    points, best = [first], (True, first.gap)
+    scaling = Scaling.at_point(problem, free)
+    points, best = [free_point], (True, free_point.gap)
     for growth in GROWTHS:
-        now, idle, penalty, asked, width = free, 0, PENALTY, ASKED, WIDEST
+        now, idle, penalty, target, width = free, 0, PENALTY, ASKED, WIDEST
         for taken in range(ROUNDS):
-            ranks.set(problem.scores(now), width, penalty, max(asked * slack, finest))
+            ranks.set(problem.scores(now), width, penalty, max(target * slack, finest))
             now = _minimised(problem, scaling, ranks, now)
             point = _rescaled(problem, now, gap_of)
             points.append(point)
@@ -102,7 +102,7 @@ def minimise_with_rank_penalty(
             if taken >= LEAST_ROUNDS and (idle >= IDLE_ROUNDS or CLOSE * kappa <= point.gap <= kappa):
                 break
             # m <- m .95 kappa / gap, by at most a third or a half at a time
-            asked = float(np.clip(asked * CLOSE * kappa / max(point.gap, 1e-12), 0.67 * asked, 1.5 * asked))
+            target = float(np.clip(target * CLOSE * kappa / max(point.gap, 1e-12), 0.67 * target, 1.5 * target))
             penalty = min(penalty * growth, LARGEST_PENALTY) if point.gap > kappa else penalty
             width = max(width * NARROWER, NARROWEST)
         if not best[0]:
@@ -148,20 +148,20 @@ def _minimised(problem: LinearProblem, scaling: Scaling, ranks: "_Ranks", start:
 def _rescaled(problem: LinearProblem, params: Vector, gap_of: Callable[[Vector], float]) -> Point:
     """The point with the scale c > 0 and the shift b of the smallest loss: ``c s + b`` orders rows as s does."""
 
-    def at(scale: Vector) -> Vector:
+    def moved_by(scale: Vector) -> Vector:
         moved = float(np.exp(scale[0])) * params
         moved[0, 0] += scale[1]
         return moved
 
     def value(scale: Vector) -> tuple[float, Vector]:
-        moved = at(scale)
+        moved = moved_by(scale)
         loss, gradient = _loss(problem, moved)
         stretched = moved.copy()
         stretched[0, 0] -= scale[1]
         return loss, np.array([float(np.sum(gradient * stretched)), float(gradient[0, 0])])
 
     scale_and_shift = minimize(value, np.zeros(2), jac=True, method="L-BFGS-B", bounds=[(-12, 12), (None, None)]).x
-    moved = at(scale_and_shift)
+    moved = moved_by(scale_and_shift)
     return Point(moved, gap_of(problem.scores(moved)), _loss(problem, moved)[0])
 
 
@@ -193,7 +193,7 @@ class _Ranks:
         self.weight, self.allowed = weight, allowed
         is_inside = np.zeros(scores.size, np.bool_)
         for low, high in self.pairs:
-            ends = [np.quantile(scores[part], [1 - high, 1 - low]) for part in self.parts]
+            ends = [np.quantile(scores[rows], [1 - high, 1 - low]) for rows in self.parts]
             bottom, top = min(end[0] for end in ends), max(end[1] for end in ends)
             is_inside |= (scores >= bottom) & (scores <= top)
         inside = np.sort(scores[is_inside])
@@ -201,7 +201,7 @@ class _Ranks:
 
     def penalty(self, scores: Vector) -> tuple[float, Vector]:
         """The penalty, and its derivative by the scores (n,)."""
-        shares = np.array([self._share(scores[part]) for part in self.parts])
+        shares = np.array([self._share(scores[rows]) for rows in self.parts])
         cut, slope = self._cut(shares)
         total, by_share = 0.0, np.zeros_like(shares)
         for k, j in combinations(range(len(shares)), 2):
@@ -212,9 +212,9 @@ class _Ranks:
             by_share[k] += pull * slope[k]
             by_share[j] -= pull * slope[j]
         residual = np.zeros(scores.size)
-        for part, weights in zip(self.parts, by_share, strict=True):
+        for rows, weights in zip(self.parts, by_share, strict=True):
             if weights.any():
-                residual[part] = self._slopes(scores[part], weights) / (part.stop - part.start)
+                residual[rows] = self._slopes(scores[rows], weights) / (rows.stop - rows.start)
         return total, residual
 
     def _cut(self, shares: Vector) -> tuple[Vector, Vector]:
@@ -233,8 +233,8 @@ class _Ranks:
 
         def square(thresholds: Vector) -> Vector:
             t = thresholds - middle
-            first = np.searchsorted(ranked, t, side="right")
-            count, linear, squared = (total[first] for total in sums)
+            above = np.searchsorted(ranked, t, side="right")
+            count, linear, squared = (total[above] for total in sums)
             return np.asarray((squared - 2 * t * linear + t**2 * count) / (2 * ranked.size))
 
         t, h = self.thresholds, self.half

@@ -50,24 +50,24 @@ class TorchRows:
     def forward(self, weights: torch.Tensor) -> torch.Tensor:
         """Scores (C, n) of weights (C, G, d+1)."""
         out = torch.empty(len(weights), len(self.X), dtype=weights.dtype, device=self.device)
-        for subset, first, stop in self._blocks():
-            out[:, first:stop] = weights[:, self.groups[subset]] @ self.X[first:stop].to(weights.dtype).T
+        for subset, start, stop in self._blocks():
+            out[:, start:stop] = weights[:, self.groups[subset]] @ self.X[start:stop].to(weights.dtype).T
         return out
 
     def adjoint(self, residual: torch.Tensor) -> torch.Tensor:
         """Adjoint of :meth:`forward`: (C, n) to (C, G, d+1), float64."""
         shape = (len(residual), self.n_groups, self.X.shape[1])
         out = torch.zeros(shape, dtype=torch.float64, device=self.device)
-        for subset, first, stop in self._blocks():
-            out[:, self.groups[subset]] += residual[:, first:stop] @ self.X[first:stop].to(residual.dtype)
+        for subset, start, stop in self._blocks():
+            out[:, self.groups[subset]] += residual[:, start:stop] @ self.X[start:stop].to(residual.dtype)
         return out
 
     def hinge_means(self, scores: torch.Tensor, thresholds: torch.Tensor) -> torch.Tensor:
         """Means of ``max(score - t, 0)``, (C, S, Q), of scores (C, n) and thresholds (C, Q)."""
         out = torch.zeros(len(scores), len(self.groups), thresholds.shape[1], dtype=torch.float64, device=self.device)
         t = thresholds.to(scores.dtype)[:, :, None]
-        for subset, first, stop in self._blocks():
-            over = (scores[:, None, first:stop] - t).clamp_min(0)
+        for subset, start, stop in self._blocks():
+            over = (scores[:, None, start:stop] - t).clamp_min(0)
             out[:, subset] += over.sum(2, dtype=torch.float64) / self.counts[subset]
         return out
 
@@ -81,10 +81,10 @@ class TorchRows:
             residual: (n,) derivatives by the scores so far.
         """
         shares = torch.zeros_like(weights)
-        parts = weights / self.counts[:, None]
-        for subset, first, stop in self._blocks():
-            above = (scores[None, first:stop] > thresholds[:, None]).to(residual.dtype)
-            residual[first:stop] += parts[subset] @ above
+        steps = weights / self.counts[:, None]
+        for subset, start, stop in self._blocks():
+            above = (scores[None, start:stop] > thresholds[:, None]).to(residual.dtype)
+            residual[start:stop] += steps[subset] @ above
             shares[subset] += above.sum(1)
         return shares / self.counts[:, None]
 
@@ -92,9 +92,9 @@ class TorchRows:
         """Gradients of one column's hinge means by group weights (S, Q, d+1), and shares above thresholds (S, Q)."""
         shape = (len(self.groups), thresholds.numel(), self.X.shape[1])
         out = torch.zeros(shape, dtype=torch.float64, device=self.device)
-        for subset, first, stop in self._blocks():
-            above = (scores[None, first:stop] > thresholds[:, None]).double()
-            out[subset] += above @ self.X[first:stop].double()
+        for subset, start, stop in self._blocks():
+            above = (scores[None, start:stop] > thresholds[:, None]).double()
+            out[subset] += above @ self.X[start:stop].double()
         out /= self.counts[:, None, None]
         return out, out[:, :, 0].clone()
 
@@ -107,8 +107,8 @@ class TorchRows:
     def _blocks(self) -> Iterator[tuple[int, int, int]]:
         """Subset, first and last row of blocks of bounded size that lie within a subset each."""
         step = max(1, ENTRIES // self.X.shape[1])
-        for subset, (first, stop) in enumerate(zip(self.starts, self.starts[1:], strict=False)):
-            for low in range(first, stop, step):
+        for subset, (start, stop) in enumerate(zip(self.starts, self.starts[1:], strict=False)):
+            for low in range(start, stop, step):
                 yield subset, low, min(low + step, stop)
 
 
@@ -128,7 +128,7 @@ class TorchProblem(LinearProblem):
     device: str = "auto"
 
     @classmethod
-    def of(cls, problem: LinearProblem, device: str) -> "TorchProblem":
+    def on_device(cls, problem: LinearProblem, device: str) -> "TorchProblem":
         """The same problem on a device.
 
         Raises:
@@ -162,12 +162,12 @@ class TorchProblem(LinearProblem):
 
     def loss(self, state: State) -> tuple[float, Vector]:
         """Mean logistic loss and its gradient by the parameters, (R, d+1)."""
-        value, residual = self.rows.logistic(self._of(state)[None], self.labels)
+        value, residual = self.rows.logistic(self._on_device(state)[None], self.labels)
         return float(value[0]), self._pull_back(residual)
 
     def lagrangian(self, state: State, multipliers: Vector) -> tuple[float, Vector, Vector]:
         """See :meth:`LinearProblem.lagrangian`."""
-        scores = self._of(state)
+        scores = self._on_device(state)
         value, residual = self.rows.logistic(scores[None], self.labels)
         if self.program is None:
             return float(value[0]), self._pull_back(residual), np.zeros(0)
@@ -194,6 +194,6 @@ class TorchProblem(LinearProblem):
         return self.rows.forward(tensor(self.model.effective(params), self.rows.device)[None])[0]
 
     @staticmethod
-    def _of(state: State) -> torch.Tensor:
+    def _on_device(state: State) -> torch.Tensor:
         scores: Any = state.scores
         return scores

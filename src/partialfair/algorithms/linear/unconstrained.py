@@ -35,18 +35,18 @@ class Unconstrained(Algorithm[UnconstrainedSettings]):
 
     def fit(self, task: Task, settings: UnconstrainedSettings) -> Fit:
         """Minimise the loss on the training rows; nothing is tuned."""
-        found, record = minimum(linear_problem(task), settings)
+        point, record = minimum(linear_problem(task), settings)
         task.report(f"loss {record.objective:.5f}")
-        model = score_at(task, found.params, found.aux)
-        return Fit(model, trace=Trace({"newton": [record]}, "newton"), witness=found)
+        model = score_at(task, point.params, point.aux)
+        return Fit(model, trace=Trace({"newton": [record]}, "newton"), witness=point)
 
 
 def minimum(problem: LinearProblem, settings: UnconstrainedSettings) -> tuple[LinearPoint, Record]:
     """The minimum of the loss, whatever the constraints, and its record."""
     params = minimise_loss(problem, iterations=settings.iterations, tolerance=settings.tolerance)
-    found = LinearPoint(problem, params, problem.start()[1])
-    worst = max(found.violation(), 0.0)
-    return found, Record(1, 0, found.objective(), worst, time.process_time(), (params, found.aux))
+    point = LinearPoint(problem, params, problem.start()[1])
+    worst = max(point.violation(), 0.0)
+    return point, Record(1, 0, point.objective(), worst, time.process_time(), (params, point.aux))
 
 
 ALGORITHM = Unconstrained()

@@ -32,7 +32,7 @@ class WeightedProblem(LinearProblem):
     penalty: float = 0.0
 
     @classmethod
-    def of(cls, problem: LinearProblem, row_weight: Vector | None, penalty: float = 0.0) -> "WeightedProblem":
+    def from_problem(cls, problem: LinearProblem, row_weight: Vector | None, penalty: float = 0.0) -> "WeightedProblem":
         """A problem with weights (n,), in the order of the rows it was built from.
 
         Args:
@@ -40,9 +40,9 @@ class WeightedProblem(LinearProblem):
             row_weight: non-negative weights; ``None`` for equal ones.
             penalty: see above.
         """
-        own = {entry.name: getattr(problem, entry.name) for entry in fields(LinearProblem)}
+        values = {entry.name: getattr(problem, entry.name) for entry in fields(LinearProblem)}
         weight = None if row_weight is None else row_weight[problem.design.order]
-        return cls(**own, row_weight=weight, penalty=penalty)
+        return cls(**values, row_weight=weight, penalty=penalty)
 
     def loss(self, state: State) -> tuple[float, Vector]:
         """Weighted mean of the logistic loss with the penalty, and its gradient by the parameters, (R, d+1)."""
@@ -100,14 +100,14 @@ def minimise_weighted(
         start = np.zeros(problem.model.shape) if start is None else start
     elif start is None:
         equal = LinearProblem(problem.design, problem.y, problem.model, None)
-        every = SAMPLE if problem.design.n_rows >= MANY_ROWS else 1
-        start, scaling = newton_steps(equal, iterations=FEW_STEPS, tolerance=NEWTON_TOLERANCE, every=every)
-    coordinates = scaling or Scaling.at(problem, start)
+        stride = SAMPLE if problem.design.n_rows >= MANY_ROWS else 1
+        start, scaling = newton_steps(equal, iterations=FEW_STEPS, tolerance=NEWTON_TOLERANCE, stride=stride)
+    coordinates = scaling or Scaling.at_point(problem, start)
     value = _flat_loss(problem, coordinates)
     options = {"maxiter": iterations, "maxcor": 20, "ftol": 1e-11, "gtol": 1e-7}
-    first = coordinates.from_params(start).ravel()
-    found = minimize(value, first, jac=True, method="L-BFGS-B", options=options).x
-    return coordinates.to_params(found.reshape(problem.model.shape)), coordinates
+    start_flat = coordinates.from_params(start).ravel()
+    minimum = minimize(value, start_flat, jac=True, method="L-BFGS-B", options=options).x
+    return coordinates.to_params(minimum.reshape(problem.model.shape)), coordinates
 
 
 def _fewest_rows(problem: LinearProblem) -> int:

@@ -45,7 +45,7 @@ class GridParity:
         scale: label = scale[0] + scale[1] * theta.
         beta: inverse strength of the entropic term.
         random: draws the rows that are solved on.
-        kept: (m,) keys, (m,) eta and (m, K) tau of these rows.
+        representatives: (m,) keys, (m,) eta and (m, K) tau of these rows.
         shares: (K,) shares of the groups.
         multipliers: (K, G) D of the predictor; zero where nothing is constrained.
         distance, base_distance: largest distance between two groups, of the predictor and of eta alone.
@@ -58,7 +58,7 @@ class GridParity:
     scale: tuple[float, float]
     beta: float
     random: np.random.Generator
-    kept: tuple[Vector, Vector, Vector] | None = None
+    representatives: tuple[Vector, Vector, Vector] | None = None
     shares: Vector = field(default_factory=lambda: np.ones(1))
     multipliers: Vector = field(default_factory=lambda: np.zeros((1, 1)))
     distance: float = 0.0
@@ -66,7 +66,7 @@ class GridParity:
     residual: float = 0.0
 
     @classmethod
-    def of(
+    def from_rows(
         cls,
         eta: Vector,
         epsilon: Any,
@@ -112,14 +112,14 @@ class GridParity:
             ConfigError: epsilon has another number of entries than there are groups.
         """
         keys = np.zeros(0)
-        if self.kept is not None:
-            keys = self.kept[0]
-            eta, tau = np.concatenate([self.kept[1], eta]), np.concatenate([self.kept[2], tau])
+        if self.representatives is not None:
+            keys = self.representatives[0]
+            eta, tau = np.concatenate([self.representatives[1], eta]), np.concatenate([self.representatives[2], tau])
         keys = np.concatenate([keys, self.random.random(len(eta) - keys.size)])
-        few = np.arange(keys.size)
+        indices = np.arange(keys.size)
         if keys.size > SOLVED_ROWS:
-            few = np.sort(np.argpartition(keys, SOLVED_ROWS)[:SOLVED_ROWS])
-        self.kept = keys[few], eta[few], tau[few]
+            indices = np.sort(np.argpartition(keys, SOLVED_ROWS)[:SOLVED_ROWS])
+        self.representatives = keys[indices], eta[indices], tau[indices]
         self._solve(eta, tau)
 
     def predictions(self, eta: Vector, tau: Vector) -> Predictions:
@@ -130,14 +130,14 @@ class GridParity:
     def predict(self, eta: Vector, tau: Vector, lots: Vector, kind: str) -> Vector:
         """Predictions (n,): by lot (n,) of [0, 1) for the kind "sample", else "mean" or "mode"."""
         out = np.empty(len(eta))
-        for part in _blocks(len(eta)):
-            found = self.predictions(eta[part], tau[part])
+        for block in _blocks(len(eta)):
+            predicted = self.predictions(eta[block], tau[block])
             if kind != "sample":
-                out[part] = found.values if kind == "mean" else found.mode()
+                out[block] = predicted.values if kind == "mean" else predicted.mode()
                 continue
-            steps = np.cumsum(found.probabilities, axis=1)  # type: ignore[arg-type]
-            chosen = (steps <= lots[part, None] * steps[:, -1:]).sum(axis=1)
-            out[part] = self.atoms[chosen.clip(max=self.theta.size - 1)]
+            steps = np.cumsum(predicted.probabilities, axis=1)  # type: ignore[arg-type]
+            chosen = (steps <= lots[block, None] * steps[:, -1:]).sum(axis=1)
+            out[block] = self.atoms[chosen.clip(max=self.theta.size - 1)]
         return out
 
     def _costs(self, eta: Vector) -> Vector:
@@ -146,25 +146,25 @@ class GridParity:
     def _measured(self, eta: Vector, tau: Vector) -> float:
         """Largest distance of two groups' distribution functions, by the groups' and the atoms' probabilities."""
         sums = np.zeros((self.shares.size, self.theta.size))
-        for part in _blocks(len(eta)):
-            sums += tau[part].T @ np.asarray(self.predictions(eta[part], tau[part]).probabilities)
+        for block in _blocks(len(eta)):
+            sums += tau[block].T @ np.asarray(self.predictions(eta[block], tau[block]).probabilities)
         shares = np.cumsum(sums / tau.sum(axis=0)[:, None], axis=1)
         return float(np.ptp(shares, axis=0).max())
 
     def _solve(self, eta: Vector, tau: Vector) -> None:
-        assert self.kept is not None
-        _, few, few_tau = self.kept
-        self.shares = few_tau.mean(axis=0)  # of the rows solved on, so that every slack can be met
+        assert self.representatives is not None
+        _, representatives, representative_tau = self.representatives
+        self.shares = representative_tau.mean(axis=0)  # of the rows solved on, so that every slack can be met
         groups = self.shares.size
         self.multipliers = np.zeros((groups, self.theta.size))
         self.distance = self.base_distance = weighted_distance(eta, tau)
-        weights, costs = group_weights(few_tau, self.shares), self._costs(few)
+        weights, costs = group_weights(representative_tau, self.shares), self._costs(representatives)
         if self.per_atom:
             if np.ndim(self.epsilon) and np.size(self.epsilon) != groups:
                 raise ConfigError(f"epsilon has {np.size(self.epsilon)} entries for {groups} groups; give one each")
             slack = np.broadcast_to(np.minimum(np.asarray(self.epsilon, np.float64), 1e6), groups).copy()
-            found = proximal_newton.solve(Dual(weights, costs, slack, self.beta), tolerance=ACCURACY)
-            self.multipliers, self.residual = found.difference, found.residual
+            point = proximal_newton.solve(Dual(weights, costs, slack, self.beta), tolerance=ACCURACY)
+            self.multipliers, self.residual = point.difference, point.residual
             if self.active:
                 self.distance = self._measured(eta, tau)
         elif self.base_distance > self.epsilon:
@@ -177,30 +177,30 @@ class GridParity:
         A group may lie ``(1 - p_s)`` times the bound from all rows: two groups are then that far apart. With more
         groups, and on other rows than were solved on, the distance is another; it falls with the bound.
         """
-        asked, used = float(self.epsilon), dual.t.shape[1]
-        bound, loose, tight = asked, np.inf, 0.0
+        target, used = float(self.epsilon), dual.t.shape[1]
+        bound, loose, tight = target, np.inf, 0.0
         start: Vector | None = None
-        kept: tuple[Vector, float, float] | None = None
+        best: tuple[Vector, float, float] | None = None
         for _ in range(SEARCHES):
-            found = proximal_newton.solve(
+            point = proximal_newton.solve(
                 dual.with_eps((1 - self.shares[:used]) * bound), start, tolerance=ACCURACY, reduce=False
             )
-            start = found.difference
-            self.multipliers[:used], self.residual = per_atom(start), found.residual
+            start = point.difference
+            self.multipliers[:used], self.residual = per_atom(start), point.residual
             self.distance = self._measured(eta, tau)
-            if self.distance <= asked + ROUNDING:
-                kept, tight = (self.multipliers.copy(), self.residual, self.distance), bound
-                if self.distance >= CLOSE * asked:
+            if self.distance <= target + ROUNDING:
+                best, tight = (self.multipliers.copy(), self.residual, self.distance), bound
+                if self.distance >= CLOSE * target:
                     break
             else:
                 loose = bound
             if bound == 0.0:
                 break
-            wanted = bound * (CLOSE + 1) / 2 * asked / max(self.distance, ROUNDING)
-            bound = wanted if tight < wanted < loose else (tight + min(loose, 1.0)) / 2
+            slack_target = bound * (CLOSE + 1) / 2 * target / max(self.distance, ROUNDING)
+            bound = slack_target if tight < slack_target < loose else (tight + min(loose, 1.0)) / 2
             bound = bound if bound > ROUNDING else 0.0
-        if kept is not None:
-            self.multipliers, self.residual, self.distance = kept
+        if best is not None:
+            self.multipliers, self.residual, self.distance = best
 
 
 def _blocks(n_rows: int) -> Iterator[slice]:

@@ -73,13 +73,13 @@ def solve(
     if row is None:
         return _newton(dual, _start(dual, tolerance, iterations) if start is None else start, tolerance, iterations)
     code, factor, eps = row
-    other = 1 - code
-    begin = None if start is None else start[code : code + 1] + factor * start[other : other + 1]
-    single = Dual(dual.t[:, code : code + 1], dual.r, np.array([eps]), dual.beta)
-    found = _newton(single, np.zeros(single.shape) if begin is None else begin, tolerance, iterations)
+    opposite = 1 - code
+    begin = None if start is None else start[code : code + 1] + factor * start[opposite : opposite + 1]
+    one_group = Dual(dual.t[:, code : code + 1], dual.r, np.array([eps]), dual.beta)
+    solution = _newton(one_group, np.zeros(one_group.shape) if begin is None else begin, tolerance, iterations)
     difference = np.zeros(dual.shape)
-    difference[code] = found.difference[0]
-    return DualOptimum(difference, found.value, found.residual, found.iterations, found.status)
+    difference[code] = solution.difference[0]
+    return DualOptimum(difference, solution.value, solution.residual, solution.iterations, solution.status)
 
 
 def _start(dual: Dual, tolerance: float, iterations: int) -> Vector:
@@ -87,8 +87,9 @@ def _start(dual: Dual, tolerance: float, iterations: int) -> Vector:
     smooth = dual.with_eps(0.0)
     if dual.eps.max() >= TINY or not dual.eps.any() or smooth.shortfall > ROUNDING:
         return np.zeros(dual.shape)
-    found = _newton(smooth, np.zeros(dual.shape), tolerance, iterations).difference
-    return np.asarray(found - np.median(found, axis=1, keepdims=True))  # of all shifts of a row the one of least norm
+    difference = _newton(smooth, np.zeros(dual.shape), tolerance, iterations).difference
+    # of all shifts of a row the one of least norm
+    return np.asarray(difference - np.median(difference, axis=1, keepdims=True))
 
 
 def _single_row(dual: Dual) -> tuple[int, float, float] | None:
@@ -108,27 +109,27 @@ def _single_row(dual: Dual) -> tuple[int, float, float] | None:
 
 def _newton(dual: Dual, difference: Vector, tolerance: float, iterations: int) -> DualOptimum:
     eps = np.repeat(dual.eps, dual.shape[1])
-    state = _State.at(dual, difference)
+    state = _State.at_point(dual, difference)
     ridge = FIRST_RIDGE
     for iteration in range(iterations):
         if state.residual <= tolerance:
             return DualOptimum(state.difference, state.value, state.residual, iteration)
         hessian = dual.hessian(state.probabilities)
         scale = float(np.trace(hessian)) / len(hessian) or 1.0
-        found = None
-        while found is None and ridge < LARGEST_RIDGE:
-            here = state.difference.ravel()
+        solution = None
+        while solution is None and ridge < LARGEST_RIDGE:
+            current = state.difference.ravel()
             curved = hessian + ridge * scale * np.eye(len(hessian))
-            moved = here.copy()
-            slope = curved @ here - state.slope.ravel()
+            moved = current.copy()
+            slope = curved @ current - state.slope.ravel()
             accuracy = min(1e-2 * tolerance, 1e-3 * state.residual)
-            kernels.l1_quadratic(curved, slope, eps, moved, INNER * here.size, accuracy)
-            found = _line_search(dual, state, (moved - here).reshape(dual.shape))
-            ridge = ridge * 10.0 if found is None else ridge
-        if found is None:
+            kernels.l1_quadratic(curved, slope, eps, moved, INNER * current.size, accuracy)
+            solution = _line_search(dual, state, (moved - current).reshape(dual.shape))
+            ridge = ridge * 10.0 if solution is None else ridge
+        if solution is None:
             status = "stalled: rounding hides any further decrease"
             return DualOptimum(state.difference, state.value, state.residual, iteration, status)
-        state, full = found
+        state, full = solution
         ridge = max(ridge / 10.0, LEAST_RIDGE) if full else ridge
     status = "ok" if state.residual <= tolerance else "iteration limit reached"
     return DualOptimum(state.difference, state.value, state.residual, iterations, status)
@@ -145,7 +146,7 @@ class _State:
     residual: float
 
     @classmethod
-    def at(cls, dual: Dual, difference: Vector) -> "_State":
+    def at_point(cls, dual: Dual, difference: Vector) -> "_State":
         """Evaluate a point D (K, G)."""
         smooth, slope, probabilities = dual.smooth(difference)
         eps = dual.eps[:, None]
@@ -164,10 +165,10 @@ def _line_search(dual: Dual, state: _State, step: Vector) -> tuple[_State, bool]
         (state.slope * step).sum() + (eps * (np.abs(state.difference + step) - np.abs(state.difference))).sum()
     )
     for length in LENGTHS:
-        new = _State.at(dual, state.difference + length * step)
-        same = abs(new.value - state.value) <= ROUNDING * 1e-3 * max(1.0, abs(state.value))
+        new = _State.at_point(dual, state.difference + length * step)
+        flat = abs(new.value - state.value) <= ROUNDING * 1e-3 * max(1.0, abs(state.value))
         if new.value <= state.value + 1e-4 * length * min(change, 0.0) and change < 0:
             return new, length == 1.0
-        if same and new.residual <= 0.9 * state.residual:
+        if flat and new.residual <= 0.9 * state.residual:
             return new, length == 1.0
     return None

@@ -72,9 +72,9 @@ class QuantileMaps:
         """Mapped predictions (n,); a lot (n,) from [0, 1) places a row among those of its group with the same one."""
         places = np.linspace(0.0, 1.0 - self.slack, self.curve.size)
         out = np.empty(len(values))
-        for k, own in enumerate(self.quantiles):
+        for k, group_quantiles in enumerate(self.quantiles):
             rows = np.flatnonzero(codes == k)
-            ranks = _ranks(values[rows], own, lots[rows])
+            ranks = _ranks(values[rows], group_quantiles, lots[rows])
             upper = np.where(ranks <= 1.0 - self.slack, np.interp(ranks, places, self.curve), np.inf)
             lower = np.where(ranks >= self.slack, np.interp(ranks - self.slack, places, self.curve), -np.inf)
             out[rows] = np.clip(values[rows], lower, upper)
@@ -86,10 +86,10 @@ def even_lots(values: Vector, codes: NDArray[np.integer]) -> Vector:
     order = np.lexsort((values, codes))
     near = SAME * max(float(np.ptp(values)), np.finfo(np.float64).tiny)
     new = np.append(True, (np.diff(values[order]) > near) | (np.diff(codes[order]) != 0))
-    first = np.flatnonzero(new)
-    count = np.diff(np.append(first, values.size))
+    starts = np.flatnonzero(new)
+    count = np.diff(np.append(starts, values.size))
     lots = np.empty(values.size)
-    lots[order] = (np.arange(values.size) - np.repeat(first, count) + 0.5) / np.repeat(count, count)
+    lots[order] = (np.arange(values.size) - np.repeat(starts, count) + 0.5) / np.repeat(count, count)
     return lots
 
 
@@ -128,12 +128,12 @@ def _curve(quantiles: Vector, shares: Vector, slack: float) -> Vector:
     """Levels c (M,) where the derivative of the cost, which increases in c, changes its sign."""
     levels = (np.arange(LEVELS) + 0.5) / LEVELS
     places = np.linspace(0.0, 1.0 - slack, LEVELS)
-    here = np.stack([np.interp(places, levels, own) for own in quantiles])
-    there = np.stack([np.interp(places + slack, levels, own) for own in quantiles])
-    low, high = here.min(axis=0), there.max(axis=0)
+    mapped = np.stack([np.interp(places, levels, group_quantiles) for group_quantiles in quantiles])
+    mapped_above = np.stack([np.interp(places + slack, levels, group_quantiles) for group_quantiles in quantiles])
+    low, high = mapped.min(axis=0), mapped_above.max(axis=0)
     for _ in range(HALVINGS):
         middle = (low + high) / 2
-        slope = shares @ (np.maximum(middle - there, 0.0) - np.maximum(here - middle, 0.0))
+        slope = shares @ (np.maximum(middle - mapped_above, 0.0) - np.maximum(mapped - middle, 0.0))
         low, high = np.where(slope > 0, low, middle), np.where(slope > 0, middle, high)
     return np.asarray((low + high) / 2)
 
@@ -141,12 +141,13 @@ def _curve(quantiles: Vector, shares: Vector, slack: float) -> Vector:
 def _ranks(values: Vector, quantiles: Vector, lots: Vector) -> Vector:
     """Levels (n,) of values in a group: by the straight line between two quantiles, by lot among equal ones."""
     near = SAME * max(float(quantiles[-1] - quantiles[0]), np.finfo(np.float64).tiny)
-    first = np.flatnonzero(np.append(True, np.diff(quantiles) > near))
-    last = np.append(first[1:], quantiles.size) - 1
+    level_starts = np.flatnonzero(np.append(True, np.diff(quantiles) > near))
+    last = np.append(level_starts[1:], quantiles.size) - 1
     levels = (np.arange(quantiles.size) + 0.5) / quantiles.size
-    points = quantiles[first]
-    at = np.searchsorted(points, values - near).clip(max=points.size - 1)
-    same = np.abs(points[at] - values) <= near
-    ends = np.stack([quantiles[first], quantiles[last]], axis=1).ravel()
-    line = np.interp(values, ends, np.stack([levels[first], levels[last]], axis=1).ravel())
-    return np.asarray(np.where(same, levels[first[at]] + lots * (levels[last[at]] - levels[first[at]]), line))
+    points = quantiles[level_starts]
+    nearest = np.searchsorted(points, values - near).clip(max=points.size - 1)
+    equal = np.abs(points[nearest] - values) <= near
+    ends = np.stack([quantiles[level_starts], quantiles[last]], axis=1).ravel()
+    line = np.interp(values, ends, np.stack([levels[level_starts], levels[last]], axis=1).ravel())
+    low, high = levels[level_starts[nearest]], levels[last[nearest]]
+    return np.asarray(np.where(equal, low + lots * (high - low), line))

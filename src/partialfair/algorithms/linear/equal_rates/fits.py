@@ -50,7 +50,9 @@ class Rates:
     sizes: NDArray[np.int64]
 
     @classmethod
-    def of(cls, group: NDArray[np.integer], stratum: NDArray[np.integer], n_groups: int, n_strata: int) -> "Rates":
+    def from_groups(
+        cls, group: NDArray[np.integer], stratum: NDArray[np.integer], n_groups: int, n_strata: int
+    ) -> "Rates":
         """Rates of groups (n,) within strata (n,), where -1 marks rows that do not count."""
         cell = np.where(stratum >= 0, stratum * n_groups + group, -1).astype(np.int64)
         sizes = np.bincount(cell[cell >= 0], minlength=n_strata * n_groups).reshape(n_strata, n_groups)
@@ -123,8 +125,8 @@ class ParityFits:
         """
         sign = np.sign(self._fits[0].gap)
         for _ in range(MOST_FITS):
-            known = [(float(sign * one.multipliers[0, 0]), float(sign * one.gap)) for one in self._fits]
-            wide, narrow = ([one for one in known if (one[1] > kappa) is beyond] for beyond in (True, False))
+            points = [(float(sign * fit.multipliers[0, 0]), float(sign * fit.gap)) for fit in self._fits]
+            wide, narrow = ([fit for fit in points if (fit[1] > kappa) is beyond] for beyond in (True, False))
             if not wide:
                 return
             (low, above), (high, below) = max(wide), min(narrow, default=(np.inf, kappa))
@@ -138,13 +140,13 @@ class ParityFits:
 
     def _price(self, kappa: float) -> None:
         """Fits at the program's multipliers until the errors settle: more groups, or more rates."""
-        found, idle = self.mixture(kappa), 0
+        mixture, idle = self.mixture(kappa), 0
         for _ in range(MOST_FITS):
-            if np.abs(found.multipliers).max() < ACTIVE or idle == 2:
+            if np.abs(mixture.multipliers).max() < ACTIVE or idle == 2:
                 return
-            self._fit(found.multipliers)
-            before, found = found.errors, self.mixture(kappa)
-            idle = 0 if found.errors < before - SETTLED else idle + 1
+            self._fit(mixture.multipliers)
+            before, mixture = mixture.errors, self.mixture(kappa)
+            idle = 0 if mixture.errors < before - SETTLED else idle + 1
 
     def mixture(self, kappa: float) -> Mixture:
         """The best mixture of what was found. Deciding nothing has equal rates, hence there always is one."""
@@ -153,9 +155,9 @@ class ParityFits:
 
     def _begin(self) -> None:
         """The fit without multipliers, and the two decisions that look at nothing."""
-        plain = WeightedProblem.of(self.problem, None, self.penalty)
-        own = self._weights()
-        problem = self._reweighted(plain, plain.y, own)
+        plain = WeightedProblem.from_problem(self.problem, None, self.penalty)
+        row_weight = self._weights()
+        problem = self._reweighted(plain, plain.y, row_weight)
         params, self._scaling = minimise_weighted(problem)
         signed = self._weights() * self.problem.y
         for level, ones in ((-1e9, 0.0), (1e9, 1.0)):
@@ -169,18 +171,18 @@ class ParityFits:
         """One cost-sensitive fit, with the thresholds that are best for its multipliers and for shares of them."""
         costs = self.rates.costs(self.problem.y, multipliers)
         problem = self._reweighted(self.problem, np.where(costs < 0, 1.0, -1.0), np.abs(costs) * self._weights())
-        nearest = min(self._fits, key=lambda one: float(np.abs(one.multipliers - multipliers).sum()))
+        nearest = min(self._fits, key=lambda fit: float(np.abs(fit.multipliers - multipliers).sum()))
         params, _ = minimise_weighted(problem, nearest.params, self._scaling, STEPS)
         self._add_cuts(params, multipliers)
 
     def _weights(self) -> Vector:
-        own = getattr(self.problem, "row_weight", None)
-        return np.ones(self.problem.y.size) if own is None else own
+        weights = getattr(self.problem, "row_weight", None)
+        return np.ones(self.problem.y.size) if weights is None else weights
 
     def _reweighted(self, problem: LinearProblem, y: Vector, weights: Vector) -> WeightedProblem:
         """The problem with other labels and weights, in the order of the design."""
-        own = (problem.design, y, problem.model, None)
-        return WeightedProblem(*own, row_weight=weights / weights.mean(), penalty=self.penalty)
+        design_parts = (problem.design, y, problem.model, None)
+        return WeightedProblem(*design_parts, row_weight=weights / weights.mean(), penalty=self.penalty)
 
     def _add_cuts(self, params: Vector, multipliers: Vector) -> None:
         """Decisions by the scores of a fit: at zero, and where costs with shares of the multipliers are least."""
@@ -203,11 +205,11 @@ class ParityFits:
                 places.setdefault(least, float((ranked[least - 1] + ranked[least]) / 2))
         self._fits.append(_Fit(multipliers, params, self.rates.of_rows(cells[:zero])))
         total = weights.sum()
-        for place in sorted(places):
+        for cut in sorted(places):
             moved = params.copy()
-            moved[0, 0] -= places[place]
-            wrong = (total + sums[0][-1]) / 2 - sums[0][place]
-            self.decisions.append(Decision(moved, float(wrong / total), self.rates.of_rows(cells[:place])))
+            moved[0, 0] -= places[cut]
+            wrong = (total + sums[0][-1]) / 2 - sums[0][cut]
+            self.decisions.append(Decision(moved, float(wrong / total), self.rates.of_rows(cells[:cut])))
 
 
 @dataclass(frozen=True, eq=False)

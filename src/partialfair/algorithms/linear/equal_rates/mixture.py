@@ -58,9 +58,9 @@ def of_two_rates(errors: Vector, gaps: Vector, kappa: float) -> Mixture:
     slope = (y[j] - y[j - 1]) / (x[j] - x[j - 1])
     share = (bound - x[j - 1]) / (x[j] - x[j - 1])
     shares = np.array([1 - share, share])
-    kept = shares > USED
-    found = float(shares @ y[j - 1 : j + 1])
-    return Mixture(hull[j - 1 : j + 1][kept], shares[kept] / shares[kept].sum(), found, np.array([[-slope, slope]]))
+    used = shares > USED
+    value = float(shares @ y[j - 1 : j + 1])
+    return Mixture(hull[j - 1 : j + 1][used], shares[used] / shares[used].sum(), value, np.array([[-slope, slope]]))
 
 
 def _lower_hull(x: Vector, y: Vector) -> NDArray[np.int64]:
@@ -75,9 +75,9 @@ def _lower_hull(x: Vector, y: Vector) -> NDArray[np.int64]:
     return np.array(hull)
 
 
-def _above_line(x: Vector, y: Vector, left: int, middle: int, right: int) -> bool:
+def _above_line(x: Vector, y: Vector, start: int, mid: int, end: int) -> bool:
     """Whether the middle one of three points lies on or above the line through the others."""
-    return bool((y[middle] - y[left]) * (x[right] - x[left]) >= (y[right] - y[left]) * (x[middle] - x[left]))
+    return bool((y[mid] - y[start]) * (x[end] - x[start]) >= (y[end] - y[start]) * (x[mid] - x[start]))
 
 
 def of_many_rates(errors: Vector, rates: Vector, kappa: float) -> Mixture:
@@ -87,7 +87,7 @@ def of_many_rates(errors: Vector, rates: Vector, kappa: float) -> Mixture:
     upper[:, :, :n] = rates.transpose(1, 2, 0)
     upper[np.arange(strata), :, n + np.arange(strata)] = -1.0
     table = upper.reshape(strata * groups, -1)
-    found = linprog(
+    solution = linprog(
         np.concatenate([errors, np.zeros(strata)]),
         A_ub=np.vstack([table, -table]),
         b_ub=np.concatenate([np.full(len(table), kappa), np.zeros(len(table))]),
@@ -96,8 +96,8 @@ def of_many_rates(errors: Vector, rates: Vector, kappa: float) -> Mixture:
         bounds=[(0, None)] * n + [(None, None)] * strata,
         method="highs-ds",
     )
-    prices = -np.asarray(found.ineqlin.marginals)
+    prices = -np.asarray(solution.ineqlin.marginals)
     multipliers = (prices[: len(table)] - prices[len(table) :]).reshape(strata, groups)
-    shares = found.x[:n]
+    shares = solution.x[:n]
     used = np.flatnonzero(shares > USED)
-    return Mixture(used, shares[used] / shares[used].sum(), float(found.fun), multipliers)
+    return Mixture(used, shares[used] / shares[used].sum(), float(solution.fun), multipliers)
