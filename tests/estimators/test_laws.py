@@ -194,10 +194,10 @@ def test_the_sample_of_a_stream_favours_no_part_of_it() -> None:
     model = DemographicParityRegressor(LinearRegression(), epsilon=0.4)
     model.fit(X[:8000], y[:8000], sensitive_features=group[:8000])
     model.regressor_ = LinearRegression().fit(X, 10 * X[:, 1])
-    model._grid.kept = None
+    model._grid.representatives = None
     for call in range(3):
         model._grid.add(10 * X[8000 * call : 8000 * (call + 1), 1], np.full((8000, 2), 0.5))
-    counts = np.bincount((model._grid.kept[1] / 10).round().astype(int), minlength=3)
+    counts = np.bincount((model._grid.representatives[1] / 10).round().astype(int), minlength=3)
     assert counts.sum() == 10_000 and np.abs(counts / 10_000 - 1 / 3).max() < 0.02
 
 

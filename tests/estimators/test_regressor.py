@@ -321,7 +321,7 @@ def test_a_stream_of_unlabeled_rows_adapts_the_predictor() -> None:
     for rows in np.array_split(moved[0], 4):
         model.partial_fit(rows)
     assert distance(model.predict(moved[1]), drawn(4000, 3)[2]) < before - 0.05
-    kept = model._grid.kept
+    kept = model._grid.representatives
     assert len(kept[0]) == 4500  # the rows of fit are among them
 
 
