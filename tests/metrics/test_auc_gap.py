@@ -84,7 +84,7 @@ def test_rescaling_one_group_leaves_what_is_within_groups():
     scales, shifts = np.array([0.0, 0.4, 2.0]), np.array([-1.0, 0.0, 0.3])
     wins = np.empty((3, 3, 4, 4))
     rescaled_win_tables(*parts, scales, shifts, wins)
-    intra = Quality.of(wins, cells, PRESETS["intra_group"])
+    intra = Quality.from_wins(wins, cells, PRESETS["intra_group"])
     start = Quality.of_scores(scores[None], cells, PRESETS["intra_group"])
     assert intra.delta[1:] == pytest.approx(np.full((2, 3), start.delta[0]), abs=1e-12)
     moved = np.where(group == 1, 0.4 * scores + 0.3, scores)

@@ -78,7 +78,7 @@ class AUCRows:
     sets: FourSets
 
     @classmethod
-    def of(cls, task: Task, settings: AUCSettings) -> "AUCRows":
+    def from_task(cls, task: Task, settings: AUCSettings) -> "AUCRows":
         """Look at a task.
 
         Raises:
@@ -89,11 +89,11 @@ class AUCRows:
             names = ", ".join(task.train.group_names)
             raise ConfigError(f"protected: {settings.protected} is no group code of {task.train.name} ({names})")
         rows = cls(task, settings, preset(task.constraint))
-        for part, cells in (("training", rows.cells), ("validation", rows.validation_cells)):
+        for table_name, cells in (("training", rows.cells), ("validation", rows.validation_cells)):
             try:
                 rows.sets.require(cell_counts(cells))
             except NotEstimableError as error:
-                raise NotEstimableError(f"{part} rows: {error}") from error
+                raise NotEstimableError(f"{table_name} rows: {error}") from error
         return rows
 
     @cached_property
@@ -106,11 +106,12 @@ class AUCRows:
         """Cell codes of the validation rows."""
         return cells_of(self.task.validation.y, self.task.validation.group, self.settings.protected)
 
-    def features(self, part: Dataset) -> sparse.csr_array:
+    def features(self, table: Dataset) -> sparse.csr_array:
         """Standardised features and indicators of the groups 1, 2, ...: (n, d + G - 1), float64."""
-        found = sparse.csr_array(features(part.X, self.task.standardiser, group_indicators(part.group, part.n_groups)))
-        found.eliminate_zeros()
-        return found
+        indicators = group_indicators(table.group, table.n_groups)
+        encoded = sparse.csr_array(features(table.X, self.task.standardiser, indicators))
+        encoded.eliminate_zeros()
+        return encoded
 
     @cached_property
     def inputs(self) -> sparse.csr_array:
@@ -161,22 +162,22 @@ class Quality:
     chance: float = 0.5
 
     @classmethod
-    def of(cls, wins: Vector, cells: NDArray[np.integer], sets: FourSets) -> "Quality":
+    def from_wins(cls, wins: Vector, cells: NDArray[np.integer], sets: FourSets) -> "Quality":
         """Read both off win tables (..., 4, 4); see :mod:`partialfair.kernels.cell_auc`."""
         counts, table = cell_counts(cells).astype(float), sets.table
-        first, second = (
+        gap_from, gap_to = (
             0.5 if np.array_equal(table[a], table[a + 1]) else auc_from_wins(wins, table[a], table[a + 1], counts)
             for a in (2, 4)
         )
         auc = auc_from_wins(wins, table[0], table[1], counts)
         positives, negatives = counts[table[0]].sum(), counts[table[1]].sum()
         spread = math.sqrt((positives + negatives + 1) / (12 * positives * negatives))  # of the Mann-Whitney statistic
-        return cls(auc, np.asarray(first - second), 0.5 + RARE * spread)
+        return cls(auc, np.asarray(gap_from - gap_to), 0.5 + RARE * spread)
 
     @classmethod
     def of_scores(cls, scores: Vector, cells: NDArray[np.integer], sets: FourSets) -> "Quality":
         """Measure candidates with scores (S, n)."""
-        return cls.of(win_tables(scores, cells), cells, sets)
+        return cls.from_wins(win_tables(scores, cells), cells, sets)
 
 
 @dataclass(frozen=True, eq=False)
@@ -271,23 +272,23 @@ class AUCAlgorithm(Algorithm[S]):
 
     def fit(self, task: Task, settings: S) -> Fit:
         """Make the pool on the training rows, choose on the validation rows."""
-        rows = AUCRows.of(task, settings)
+        rows = AUCRows.from_task(task, settings)
         targets = [task.kappa, *(kappa for kappa in settings.kappas if kappa != task.kappa)]
         pool = self.pool(rows, settings, targets)
         models, facts, places = {}, dict(pool.facts) | {"candidates": len(pool.quality.auc)}, []
         for kappa in targets:
-            same = getattr(settings, "mode", "pooled") == "same" and math.isfinite(kappa)
-            found = choose(pool.quality, kappa, np.isclose(pool.training, kappa) if same else None)
-            i = found.index
+            one_tolerance = getattr(settings, "mode", "pooled") == "same" and math.isfinite(kappa)
+            chosen = choose(pool.quality, kappa, np.isclose(pool.training, kappa) if one_tolerance else None)
+            i = chosen.index
             places.append(i)
             models[kappa] = pool.model(i)
             facts[f"kappa={kappa:g}"] = {
                 "run": pool.tags[i],
                 "validation_auc": float(pool.quality.auc[i]),
                 "validation_delta": float(pool.quality.delta[i]),
-                "infeasible_on_val": not found.within,
+                "infeasible_on_val": not chosen.within,
             }
-            note = "" if found.within else ", not within kappa on validation rows"
+            note = "" if chosen.within else ", not within kappa on validation rows"
             task.report(
                 f"kappa {kappa:g}: AUC {pool.quality.auc[i]:.4f}, gap {pool.quality.delta[i]:+.4f} on validation rows, "
                 f"{pool.tags[i]}{note}"
@@ -296,11 +297,11 @@ class AUCAlgorithm(Algorithm[S]):
         witness = AUCPoint(rows, main, pool.objective(places[0]))
         record = Record(1, len(pool.quality.auc), witness.loss, witness.violation(), time.process_time(), main)
         tag = pool.tags[places[0]]
-        model = ScoreLevels(main, {f"{kappa:g}": other for kappa, other in models.items()})
+        model = ScoreLevels(main, {f"{kappa:g}": level for kappa, level in models.items()})
         return Fit(model, facts, Trace({tag: [record]}, tag), witness)
 
 
-def gap_on(rows: AUCRows, model: Any, part: Dataset, cells: NDArray[np.integer]) -> float:
+def gap_on(rows: AUCRows, model: Any, table: Dataset, cells: NDArray[np.integer]) -> float:
     """Signed gap of a model on some rows."""
-    scores = np.asarray(model.scores(part.X, part.group))[None]
+    scores = np.asarray(model.scores(table.X, table.group))[None]
     return float(Quality.of_scores(scores, cells, rows.sets).delta[0])

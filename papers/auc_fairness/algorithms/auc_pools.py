@@ -24,10 +24,10 @@ def linear_pool(
     """The pool of linear candidates with weights (S, p)."""
     wins = []
     step = max(BLOCK // rows.validation_inputs.shape[0], 1)
-    for first in range(0, len(weights), step):
-        scores = np.ascontiguousarray((rows.validation_inputs @ weights[first : first + step].T).T)
+    for start in range(0, len(weights), step):
+        scores = np.ascontiguousarray((rows.validation_inputs @ weights[start : start + step].T).T)
         wins.append(win_tables(scores, rows.validation_cells))
-    quality = Quality.of(np.concatenate(wins), rows.validation_cells, rows.sets)
+    quality = Quality.from_wins(np.concatenate(wins), rows.validation_cells, rows.sets)
 
     def model(i: int) -> LinearScore:
         return rows.linear_score(weights[i])
@@ -43,10 +43,10 @@ def network_pool(rows: AUCRows, runs: NetworkRuns, tags: Sequence[str], training
     network = network_of(rows, hidden)
     inputs, wins = csr(rows.validation_inputs), []
     step = max(BLOCK // rows.validation_cells.size, 1)
-    for first in range(0, len(runs.snapshots), step):
-        scores = network.scores(network.table(runs.snapshots[first : first + step]), inputs)
+    for start in range(0, len(runs.snapshots), step):
+        scores = network.scores(network.table(runs.snapshots[start : start + step]), inputs)
         wins.append(win_tables(np.ascontiguousarray(scores.T), rows.validation_cells))
-    quality = Quality.of(np.concatenate(wins), rows.validation_cells, rows.sets)
+    quality = Quality.from_wins(np.concatenate(wins), rows.validation_cells, rows.sets)
 
     def model(i: int) -> MLPScore:
         train = rows.task.train
@@ -68,10 +68,10 @@ def network_pool(rows: AUCRows, runs: NetworkRuns, tags: Sequence[str], training
     return Pool(quality, [tags[r] for r in runs.run], training[runs.run], model, objective)
 
 
-def descent_pool(rows: AUCRows, settings: ModelSettings, kind: str, amounts: Sequence[float], what: str) -> Pool:
+def descent_pool(rows: AUCRows, settings: ModelSettings, kind: str, amounts: Sequence[float], suffix: str) -> Pool:
     """The pool of a baseline: every amount with every step constant, for either model."""
     grid = [(amount, c) for amount in amounts for c in settings.constants]
-    tags = [f"{what}={amount:g} c={c:g}" if what else f"c={c:g}" for amount, c in grid]
+    tags = [f"{suffix}={amount:g} c={c:g}" if suffix else f"c={c:g}" for amount, c in grid]
     values, c = np.array(grid).T
     random = rows.random(kind, settings.model)
     if settings.model == "linear":
@@ -79,8 +79,8 @@ def descent_pool(rows: AUCRows, settings: ModelSettings, kind: str, amounts: Seq
         return linear_pool(rows, weights, [tags[r] for r in run], values[run])
     network = network_of(rows, settings.hidden)
     start = network.initial(rows.random("network"))
-    found = solve_penalty(network, rows.rows, start, kind, values, c, random, settings)
-    return network_pool(rows, found, tags, values, settings.hidden)
+    runs = solve_penalty(network, rows.rows, start, kind, values, c, random, settings)
+    return network_pool(rows, runs, tags, values, settings.hidden)
 
 
 def network_of(rows: AUCRows, hidden: int) -> SigmoidNetwork:

@@ -53,12 +53,12 @@ class AUCPostProcessing(AUCAlgorithm[PostProcessingSettings]):
         scales = settings.scale_step * np.arange(round(settings.largest_scale / settings.scale_step) + 1)
         half = round(settings.largest_shift / settings.shift_step)
         shifts = settings.shift_step * np.arange(-half, half + 1)
-        part = rows.task.validation
-        scores = affine_scores(inner, part, squash)
+        validation = rows.task.validation
+        scores = affine_scores(inner, validation, squash)
         cells = [np.sort(scores[rows.validation_cells == cell]) for cell in range(4)]
         wins = np.empty((scales.size, shifts.size, 4, 4))
         rescaled_win_tables(*cells, scales, shifts, wins)
-        quality = Quality.of(wins.reshape(-1, 4, 4), rows.validation_cells, rows.sets)
+        quality = Quality.from_wins(wins.reshape(-1, 4, 4), rows.validation_cells, rows.sets)
         pairs = [(float(scale), float(shift)) for scale in scales for shift in shifts]
         tags = [f"scale={scale:.2f} shift={shift:.1f}" for scale, shift in pairs]
 
@@ -67,8 +67,8 @@ class AUCPostProcessing(AUCAlgorithm[PostProcessingSettings]):
 
         def objective(i: int) -> float:
             train = rows.task.train
-            own = affine_scores(inner, train, squash)
-            moved = np.where(rows.cells >= 2, pairs[i][0] * own + pairs[i][1], own)
+            adjusted = affine_scores(inner, train, squash)
+            moved = np.where(rows.cells >= 2, pairs[i][0] * adjusted + pairs[i][1], adjusted)
             return float(surrogate_values(moved[:, None], rows.cells, rows.sets, settings.c1, settings.c2)[0, 0])
 
         return Pool(quality, tags, np.full(len(tags), np.nan), model, objective)
@@ -77,13 +77,13 @@ class AUCPostProcessing(AUCAlgorithm[PostProcessingSettings]):
         """The unconstrained model, and whether its scores go through a sigmoid."""
         if settings.model == "linear":
             return rows.linear_score(rows.problem.unconstrained()), False
-        found = descent_pool(rows, settings, "plain", [0.0], "")
-        return found.model(choose(found.quality, np.inf).index), True
+        pool = descent_pool(rows, settings, "plain", [0.0], "")
+        return pool.model(choose(pool.quality, np.inf).index), True
 
 
-def affine_scores(inner: Any, part: Dataset, squash: bool) -> np.ndarray:
+def affine_scores(inner: Any, table: Dataset, squash: bool) -> np.ndarray:
     """Scores (n,) that the affine map applies to."""
-    scores = np.asarray(inner.scores(part.X, part.group), np.float64)
+    scores = np.asarray(inner.scores(table.X, table.group), np.float64)
     return 1 / (1 + np.exp(-np.clip(scores, -500, 500))) if squash else scores
 
 

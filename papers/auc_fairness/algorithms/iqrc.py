@@ -41,7 +41,7 @@ class IQRC(AUCAlgorithm[IQRCSettings]):
         kappas, constants = np.array(settings.grid(targets)).T
         network = network_of(rows, settings.hidden)
         start = network.initial(rows.random("network"))
-        found = solve_iqrc(
+        runs = solve_iqrc(
             network,
             rows.rows,
             start,
@@ -54,7 +54,7 @@ class IQRC(AUCAlgorithm[IQRCSettings]):
             rows.task.report,
         )
         tags = [f"kappa_train={kappa:g} c={c:g}" for kappa, c in zip(kappas, constants, strict=True)]
-        return network_pool(rows, found, tags, kappas, settings.hidden)
+        return network_pool(rows, runs, tags, kappas, settings.hidden)
 
 
 ALGORITHM = IQRC()

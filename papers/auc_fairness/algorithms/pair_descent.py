@@ -66,7 +66,7 @@ def solve(
     shape = (rows.X.shape[1], c.size)
     weights, mean, multipliers = np.zeros(shape), np.zeros(shape), np.zeros((2, c.size))
     marks = marked_steps(budget.steps, budget.marks)
-    kept: list[tuple[Vector, NDArray[np.int64]]] = []
+    candidates: list[tuple[Vector, NDArray[np.int64]]] = []
     for begin in range(0, budget.steps, CHUNK):
         steps = min(CHUNK, budget.steps - begin)
         batches = random.integers(0, rows.cells.size, (steps, budget.batch))
@@ -78,5 +78,5 @@ def solve(
         )  # fmt: skip
         for snapshot in snapshots:
             good = np.isfinite(snapshot).all(axis=0)
-            kept.append((snapshot[:, good].T, np.flatnonzero(good)))
-    return np.concatenate([w for w, _ in kept]), np.concatenate([run for _, run in kept])
+            candidates.append((snapshot[:, good].T, np.flatnonzero(good)))
+    return np.concatenate([w for w, _ in candidates]), np.concatenate([run for _, run in candidates])

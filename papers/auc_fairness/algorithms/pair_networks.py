@@ -30,10 +30,10 @@ def surrogate_values(scores: Vector, cells: NDArray[np.integer], sets: FourSets,
     size = (sets.table @ counts)[:, None]
     mean = sets.table @ (onehot @ scores) / size
     variance = sets.table @ (onehot @ scores**2) / size - mean**2
-    found = np.zeros((3, scores.shape[1]))
+    values = np.zeros((3, scores.shape[1]))
     for row, p, n in zip((0, 1, 1, 2, 2), PAIR_P, PAIR_N, strict=True):
-        found[row] += c1 * ((c2 - (mean[p] - mean[n])) ** 2 + variance[p] + variance[n])
-    return found
+        values[row] += c1 * ((c2 - (mean[p] - mean[n])) ** 2 + variance[p] + variance[n])
+    return values
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,7 +83,7 @@ def solve_iqrc(
     sets, weight = set_weights(rows.sets, rows.cells), mirror_weight(budget.bound)
     table, arrays = network.table(np.repeat(start[None], c.size, axis=0)), rows.arrays
     level = np.full(c.size, budget.c1 * budget.c2**2)
-    kept: list[tuple[Vector, NDArray[np.int64]]] = []
+    candidates: list[tuple[Vector, NDArray[np.int64]]] = []
     uppers: list[Vector] = []
     for number in range(budget.calls):
         scores = network.scores(table, arrays)
@@ -91,17 +91,17 @@ def solve_iqrc(
         level = np.where(np.maximum(f1, f2) <= limit, f0, level)
         centre, means, active = table.copy(), set_means(scores, rows), np.arange(c.size)
         for _ in range(levels):
-            found, bound, snapshots = _call(
+            moved, bound, snapshots = _call(
                 network, arrays, rows.cells, np.ascontiguousarray(centre[:, active]), means[:, active], level[active],
                 limit[active], c[active], sets, weight, random, budget, proximal,
             )  # fmt: skip
-            table[:, active] = found
+            table[:, active] = moved
             upper = np.full(c.size, np.nan)
             upper[active] = bound
             uppers.append(upper)
             for snapshot in map(network.theta, snapshots):
                 good = np.isfinite(snapshot).all(axis=1)
-                kept.append((snapshot[good], active[good]))
+                candidates.append((snapshot[good], active[good]))
             level[active] += np.minimum(bound, 0.0) / (2 * budget.theta)
             active = active[np.isfinite(bound) & (bound < -budget.tolerance)]
             if not active.size:
@@ -110,7 +110,8 @@ def solve_iqrc(
             report(
                 f"outer iteration {number + 1}/{budget.calls}: f0 {np.round(f0.min(), 4)} to {np.round(f0.max(), 4)}"
             )
-    return NetworkRuns(np.concatenate([w for w, _ in kept]), np.concatenate([r for _, r in kept]), np.array(uppers))
+    weights, run = (np.concatenate(column) for column in zip(*candidates, strict=True))
+    return NetworkRuns(weights, run, np.array(uppers))
 
 
 def _call(
@@ -185,7 +186,7 @@ def solve_penalty(
     scores, hidden = np.empty((budget.batch, c.size)), np.empty((budget.batch, network.hidden, c.size))
     residual = np.empty((budget.batch, c.size))
     marks = set(marked_steps(budget.steps, budget.marks).tolist())
-    kept: list[tuple[Vector, NDArray[np.int64]]] = []
+    candidates: list[tuple[Vector, NDArray[np.int64]]] = []
     for t in range(budget.steps):
         batch = random.integers(0, rows.cells.size, budget.batch)
         eta = c / np.sqrt(t + 1.0)
@@ -199,7 +200,7 @@ def solve_penalty(
         if t + 1 in marks:
             for snapshot in map(network.theta, (table, mean / (t + 1))):
                 good = np.isfinite(snapshot).all(axis=1)
-                kept.append((snapshot[good], np.flatnonzero(good)))
+                candidates.append((snapshot[good], np.flatnonzero(good)))
     return NetworkRuns(
-        np.concatenate([w for w, _ in kept]), np.concatenate([r for _, r in kept]), np.zeros((0, c.size))
+        np.concatenate([w for w, _ in candidates]), np.concatenate([r for _, r in candidates]), np.zeros((0, c.size))
     )

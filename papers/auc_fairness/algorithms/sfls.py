@@ -34,10 +34,10 @@ class LevelSetSettings(AUCSettings, LevelSetBudget):
         Raises:
             InfeasibleError: a tolerance leaves no slack.
         """
-        own = [kappa for kappa in targets if np.isfinite(kappa)] if self.mode == "same" else self.kappa_train
-        for kappa in own:
+        targets_used = [kappa for kappa in targets if np.isfinite(kappa)] if self.mode == "same" else self.kappa_train
+        for kappa in targets_used:
             slack_of(kappa, self.c1, self.c2)
-        return [(kappa, c) for kappa in own for c in self.constants]
+        return [(kappa, c) for kappa in targets_used for c in self.constants]
 
 
 class SFLS(AUCAlgorithm[LevelSetSettings]):
@@ -51,10 +51,10 @@ class SFLS(AUCAlgorithm[LevelSetSettings]):
     def pool(self, rows: AUCRows, settings: LevelSetSettings, targets: Sequence[float]) -> Pool:
         """Snapshots of SFLS for every training tolerance and step constant, tagged by both."""
         kappas, constants = np.array(settings.grid(targets)).T
-        found = level_set.solve(rows.rows, 1.0 + kappas, constants, rows.random("sfls"), settings, rows.task.report)
+        runs = level_set.solve(rows.rows, 1.0 + kappas, constants, rows.random("sfls"), settings, rows.task.report)
         tags = [f"kappa_train={kappa:g} c={c:g}" for kappa, c in zip(kappas, constants, strict=True)]
-        facts = {"largest_auxiliary": float(max(np.nanmax(call.extreme) for call in found.calls))}
-        return linear_pool(rows, found.snapshots, [tags[r] for r in found.run], kappas[found.run], **facts)
+        facts = {"largest_auxiliary": float(max(np.nanmax(call.extreme) for call in runs.calls))}
+        return linear_pool(rows, runs.snapshots, [tags[r] for r in runs.run], kappas[runs.run], **facts)
 
 
 ALGORITHM = SFLS()

@@ -57,15 +57,15 @@ class SigmoidNetwork:
 
     def theta(self, table: Vector) -> Vector:
         """Parameters (R, n) of models of (n, R)."""
-        found = np.empty(table.shape[::-1])
-        found[:, self._order] = table.T
-        return found
+        parameters = np.empty(table.shape[::-1])
+        parameters[:, self._order] = table.T
+        return parameters
 
     def scores(self, table: Vector, rows: CSR) -> Vector:
         """Scores (n_rows, R) of all rows under parameters (n, R)."""
         n_rows, runs = rows[0].size - 1, table.shape[1]
-        found, hidden = np.empty((n_rows, runs)), np.empty((BLOCK, self.hidden, runs))
-        for first in range(0, n_rows, BLOCK):
-            part = np.arange(first, min(first + BLOCK, n_rows))
-            kernels.forward(*rows, part, table, self.hidden, hidden, found[first : first + BLOCK])
-        return found
+        scores, hidden = np.empty((n_rows, runs)), np.empty((BLOCK, self.hidden, runs))
+        for start in range(0, n_rows, BLOCK):
+            block = np.arange(start, min(start + BLOCK, n_rows))
+            kernels.forward(*rows, block, table, self.hidden, hidden, scores[start : start + BLOCK])
+        return scores

@@ -89,7 +89,7 @@ def compas_rows(dataset: Any, constraint: str = "auc_gap_inter_group") -> AUCRow
     task = Task(
         table.take(parts.train), table.take(parts.validation), constraint, [[0.0, 1.0]], 0.1, report=lambda line: None
     )
-    return AUCRows.of(task, AUCSettings(protected=1))
+    return AUCRows.from_task(task, AUCSettings(protected=1))
 
 
 def validation_auc(rows: AUCRows, scores: np.ndarray) -> np.ndarray:
@@ -154,7 +154,7 @@ def test_anchors_on_training_and_test_rows_of_a9a(dataset: Any) -> None:
     table = dataset("a9a")
     parts = [table.take(np.flatnonzero(table.partition == part)) for part in (0, table.partition.max())]
     task = Task(parts[0], parts[0], "auc_gap_group", [[0.0, 1.0]], 0.1)
-    rows = AUCRows.of(task, AUCSettings(protected=0))
+    rows = AUCRows.from_task(task, AUCSettings(protected=0))
     inputs = [rows.features(part) for part in parts]
     cells = [cells_of(part.y, part.group, 0) for part in parts]
     for name, answers in A9A.items():
@@ -180,7 +180,7 @@ WHOLE = {
 def test_anchors_on_all_rows(name: str, dataset: Any) -> None:
     table = dataset(name)
     task = Task(table, table, "auc_gap_group", [[0.0, 1.0]], 0.1)
-    rows = AUCRows.of(task, AUCSettings(protected=1))
+    rows = AUCRows.from_task(task, AUCSettings(protected=1))
     free = rows.problem.unconstrained()
     found = [rows.problem.values(free)[0]]
     for preset in ("group", "inter_group", "intra_group"):
@@ -199,7 +199,7 @@ def test_course_of_the_level_set_method_for_two_sampling_seeds(dataset: Any) -> 
     table = dataset("compas")
     train = table.take(make_split(table, 0).train)
     task = Task(train, train, "auc_gap_group", [[0.0, 1.0]], 0.1, report=lambda line: None)
-    rows = AUCRows.of(task, AUCSettings(protected=1))
+    rows = AUCRows.from_task(task, AUCSettings(protected=1))
     own = rows.problem
     exact, level = own.values(own.solve(0.1))[0], own.level(0.5, 0.1)
     known = np.array([0.5, 0.4654, 0.441, 0.425, 0.4144, 0.4078, 0.4037, 0.4014])

@@ -172,8 +172,8 @@ class DPPostproc(Algorithm[DPPostprocSettings]):
         """
         prepared = prepare(task, settings)
         levels = [task.kappa, *(eps for eps in settings.levels if eps != task.kappa)]
-        found = _path(task, settings, prepared, levels)
-        main, every = found[0], settings.record_every
+        solutions = _path(task, settings, prepared, levels)
+        main, stride = solutions[0], settings.record_every
         again = _repeated(task, settings, prepared, levels)
         model = GridPredictor(
             base=prepared.base,
@@ -185,13 +185,13 @@ class DPPostproc(Algorithm[DPPostprocSettings]):
             group_names=task.train.group_names,
             feature_names=task.train.feature_names,
             level_eps=np.array(levels[1:]),
-            level_differences=np.array([other.witness.difference for other in found[1:]]),
+            level_differences=np.array([solution.witness.difference for solution in solutions[1:]]),
             repeat_eps=np.array([eps for eps, _ in again]),
             repeat_differences=np.array([difference for _, difference in again]),
-            trace_steps=np.arange(1, len(main.path) + 1) * every if every else np.zeros(0, np.int64),
+            trace_steps=np.arange(1, len(main.path) + 1) * stride if stride else np.zeros(0, np.int64),
             trace=main.path.astype(np.float32),
         )
-        candidates = {f"eps={eps:.3g}": part.records for eps, part in zip(levels, found, strict=True)}
+        candidates = {f"eps={eps:.3g}": solution.records for eps, solution in zip(levels, solutions, strict=True)}
         return Fit(model, trace=Trace(candidates, next(iter(candidates))), witness=main.witness, failure=main.failure)
 
 
@@ -201,23 +201,23 @@ def _repeated(
     """Tolerance and D of further runs on other drawn rows; none of ``exact``, which draws no rows."""
     if settings.optimiser == "exact":
         return []
-    found = []
+    records = []
     for eps in levels:
         dual = prepared.dual.with_eps(eps if settings.literal_eps is None else settings.literal_eps)
         for repeat in range(1, settings.repeats + 1):
             point = _stochastic(task, settings, prepared, dual, (eps, repeat))[0]
-            found.append((eps, point[0] - point[1]))
-    return found
+            records.append((eps, point[0] - point[1]))
+    return records
 
 
 def _path(task: Task, settings: DPPostprocSettings, prepared: Prepared, levels: list[float]) -> list[Solved]:
     """Solve at every tolerance, from the largest to the smallest; ``exact`` starts at the one before."""
-    found: dict[float, Solved] = {}
+    solutions: dict[float, Solved] = {}
     before = None
     for eps in sorted(set(levels), reverse=True):
-        found[eps] = _solve(task, settings, prepared, eps, before)
-        before = found[eps].witness.difference
-    return [found[eps] for eps in levels]
+        solutions[eps] = _solve(task, settings, prepared, eps, before)
+        before = solutions[eps].witness.difference
+    return [solutions[eps] for eps in levels]
 
 
 def _solve(task: Task, settings: DPPostprocSettings, prepared: Prepared, eps: float, before: Vector | None) -> Solved:

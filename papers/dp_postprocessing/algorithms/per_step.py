@@ -43,8 +43,9 @@ class EveryStep(PlainSteps):
 
 def _theta(dual: Dual, eta: Vector) -> Vector:
     """The atoms that the costs of the dual are made of: a row's costs differ by ``theta^2 - 2 eta theta``."""
-    first, second = np.argmin(eta), np.argmax(eta)
-    return (dual.r[first] - dual.r[second] - eta[first] ** 2 + eta[second] ** 2) / (-2 * (eta[first] - eta[second]))
+    lowest, highest = np.argmin(eta), np.argmax(eta)
+    low, high = eta[lowest], eta[highest]
+    return (dual.r[lowest] - dual.r[highest] - low**2 + high**2) / (-2 * (low - high))
 
 
 def _estimators(base: PlugIns) -> tuple[Any, Any]:

@@ -112,12 +112,12 @@ class Mixture:
 
 @dataclass(eq=False)
 class _Play:
-    """State of the game: the linear functions found so far with their errors and gaps."""
+    """State of the game: the linear functions so far with their errors and gaps."""
 
     sample: Sample
     eps: float
     bound: float
-    found: list[Vector] = field(default_factory=list)
+    functions: list[Vector] = field(default_factory=list)
     errors: list[float] = field(default_factory=list)
     gaps: list[Vector] = field(default_factory=list)
 
@@ -128,19 +128,19 @@ class _Play:
         by_group = LEVELS * (signed.sum(axis=0) - signed / sample.shares[:, None])
         costs = sample.weights * (2.0 * sample.labels - 1.0) + by_group[sample.group]
         below = np.cumsum(np.maximum(-costs, 0.0), axis=1)
-        rest = np.maximum(costs, 0.0)
-        beyond = rest.sum(axis=1, keepdims=True) - np.cumsum(rest, axis=1)
+        positive_costs = np.maximum(costs, 0.0)
+        beyond = positive_costs.sum(axis=1, keepdims=True) - np.cumsum(positive_costs, axis=1)
         target = sample.middles[np.argmin(below + beyond, axis=1)]
         hypothesis = sample.inverse @ target
         above = sample.above(hypothesis)
         error, gaps = sample.error(above), sample.gaps(above)
         value = error + float(lam @ gaps)
-        stored = np.array(self.errors) + np.array(self.gaps) @ lam if self.found else np.full(1, np.inf)
+        stored = np.array(self.errors) + np.array(self.gaps) @ lam if self.functions else np.full(1, np.inf)
         if value < stored.min() - BETTER:
-            self.found.append(hypothesis)
+            self.functions.append(hypothesis)
             self.errors.append(error)
             self.gaps.append(gaps)
-            return len(self.found) - 1
+            return len(self.functions) - 1
         return int(np.argmin(stored))
 
     def lagrangian(self, error: float, gaps: Vector, lam: Vector) -> float:
@@ -168,7 +168,7 @@ class _Play:
 
         errors, gaps = np.array(self.errors), np.array(self.gaps).T
         size = errors.size
-        found = linprog(
+        solution = linprog(
             np.append(errors, self.bound),
             A_ub=np.column_stack([gaps - self.eps, -np.ones(len(gaps))]),
             b_ub=np.zeros(len(gaps)),
@@ -176,8 +176,8 @@ class _Play:
             b_eq=[1.0],
             method="highs",
         )
-        mixture = np.maximum(found.x[:size], 0.0)
-        return mixture / mixture.sum(), np.asarray(-found.ineqlin.marginals)
+        mixture = np.maximum(solution.x[:size], 0.0)
+        return mixture / mixture.sum(), np.asarray(-solution.ineqlin.marginals)
 
 
 def solve(sample: Sample, eps: float, rounds: int = ROUNDS) -> Mixture:
@@ -203,15 +203,15 @@ def solve(sample: Sample, eps: float, rounds: int = ROUNDS) -> Mixture:
             play.best_response(np.zeros_like(theta))
         answer = play.best_response(lam)
         if t == 0:
-            target = _resolution(sample, play.found[answer])
+            target = _resolution(sample, play.functions[answer])
         chosen.append(answer)
-        mixture = np.bincount(chosen, minlength=len(play.found)) / len(chosen)
+        mixture = np.bincount(chosen, minlength=len(play.functions)) / len(chosen)
         eg_gap = play.gap(mixture, lam_sum / (t + 1), target)
         best_eg_gap = min(best_eg_gap, eg_gap)
         outcome = mixture, eg_gap
         if t > 0:
-            if len(play.found) > solved:
-                solved = len(play.found)
+            if len(play.functions) > solved:
+                solved = len(play.functions)
                 lp_mixture, lp_lam = play.linear_program()
                 lp_result = lp_mixture, lp_lam, play.gap(lp_mixture, lp_lam, target)
             if lp_result[2] <= eg_gap:
@@ -226,8 +226,8 @@ def solve(sample: Sample, eps: float, rounds: int = ROUNDS) -> Mixture:
             checked, checked_gap = float(t), best_eg_gap
         theta = theta + rate * (play.gaps[answer] - eps)
     weights, gap, _ = best
-    kept = np.flatnonzero(weights > 0)
-    return Mixture(np.array(play.found)[kept], weights[kept], gap, t + 1, target)
+    used = np.flatnonzero(weights > 0)
+    return Mixture(np.array(play.functions)[used], weights[used], gap, t + 1, target)
 
 
 def _multipliers(theta: Vector, bound: float) -> Vector:

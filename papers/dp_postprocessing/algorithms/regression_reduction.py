@@ -57,8 +57,8 @@ class Reduced(Witness):
     def _above(self) -> list[NDArray[np.bool_]]:
         return [self.sample.above(hypothesis) for hypothesis in self.mixture.hypotheses]
 
-    def _mean(self, of: Callable[[NDArray[np.bool_]], Any]) -> Any:
-        return sum(weight * of(above) for weight, above in zip(self.mixture.weights, self._above, strict=True))
+    def _mean(self, statistic: Callable[[NDArray[np.bool_]], Any]) -> Any:
+        return sum(weight * statistic(above) for weight, above in zip(self.mixture.weights, self._above, strict=True))
 
     def objective(self) -> float:
         """Weighted share of thresholds that the mixture puts labels on the wrong side of."""
@@ -94,20 +94,20 @@ class RegressionReduction(Algorithm[ReductionSettings]):
         low, high = settings.ranges.get(task.train.name, (0.0, 1.0))
         sample = sample_of(task, settings, low, high)
         levels = [task.kappa, *(eps for eps in settings.levels if eps != task.kappa)]
-        found, candidates = [], {}
+        solutions, candidates = [], {}
         for eps in levels:
             began = time.process_time()
             mixture = solve(sample, eps, settings.rounds)
             ended = time.process_time()
             point = Reduced(sample, mixture, eps, mixture.target)
             loss, excess = point.objective(), point.violation()
-            found.append(point)
+            solutions.append(point)
             candidates[f"eps={eps:.3g}"] = [
                 Record(0, 0, loss, excess, began),
                 Record(1, mixture.rounds, loss, excess, ended, mixture.weights),
             ]
             task.report(f"eps {eps:.3g}: {mixture.rounds} rounds, {len(mixture.weights)} functions")
-        mixtures = [point.mixture for point in found]
+        mixtures = [point.mixture for point in solutions]
         model = LevelMixture(
             hypotheses=np.concatenate([mixture.hypotheses for mixture in mixtures]),
             weights=np.concatenate([mixture.weights for mixture in mixtures]),
@@ -118,7 +118,7 @@ class RegressionReduction(Algorithm[ReductionSettings]):
             group_names=task.train.group_names,
             feature_names=task.train.feature_names,
         )
-        return Fit(model, trace=Trace(candidates, next(iter(candidates))), witness=found[0])
+        return Fit(model, trace=Trace(candidates, next(iter(candidates))), witness=solutions[0])
 
 
 def sample_of(task: Task, settings: ReductionSettings, low: float, high: float) -> Sample:
@@ -127,9 +127,9 @@ def sample_of(task: Task, settings: ReductionSettings, low: float, high: float) 
     Raises:
         ConfigError: a label lies outside.
     """
-    parts = [task.train] if settings.rows == "train" else [task.train, task.validation]
-    X = np.concatenate([with_intercept(part.X, settings.intercept) for part in parts])
-    y = (np.concatenate([part.y for part in parts]) - low) / (high - low)
+    tables = [task.train] if settings.rows == "train" else [task.train, task.validation]
+    X = np.concatenate([with_intercept(table.X, settings.intercept) for table in tables])
+    y = (np.concatenate([table.y for table in tables]) - low) / (high - low)
     if y.min() < 0 or y.max() > 1:
         raise ConfigError(
             f"labels of {task.train.name} reach from {low + y.min() * (high - low):g} to "
@@ -139,7 +139,7 @@ def sample_of(task: Task, settings: ReductionSettings, low: float, high: float) 
         noise = generator("perturbation", task.train.name, task.seed)
         X = X * (1.0 + settings.perturbation * noise.standard_normal(X.shape))
         y = np.clip(y + settings.perturbation * noise.standard_normal(y.shape), 0.0, 1.0)
-    return Sample(X, y, np.concatenate([part.group for part in parts]), task.train.n_groups)
+    return Sample(X, y, np.concatenate([table.group for table in tables]), task.train.n_groups)
 
 
 ALGORITHM = RegressionReduction()

@@ -56,10 +56,10 @@ class PlainSteps:
         for step in range(1, steps + 1):
             alpha, gamma = 2 / (step + self.shift), 4 * smoothness / (step * (step + 1))
             scale = gamma + (1 - alpha**2) * mu
-            rest = (1 - alpha) * mu + gamma
-            middle = (1 - alpha) * (mu + gamma) / scale * average + alpha * rest / scale * w
+            momentum = (1 - alpha) * mu + gamma
+            middle = (1 - alpha) * (mu + gamma) / scale * average + alpha * momentum / scale * w
             slope = self.gradient(middle) + weight * middle - centre
-            w = np.maximum((rest * w + alpha * mu * middle - alpha * slope) / (mu + gamma), 0.0)
+            w = np.maximum((momentum * w + alpha * mu * middle - alpha * slope) / (mu + gamma), 0.0)
             average = alpha * w + (1 - alpha) * average
         return w, average
 

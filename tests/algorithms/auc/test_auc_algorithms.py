@@ -141,7 +141,7 @@ def whole(dataset, name, protected):
     if table.partition is not None:
         table = table.take(np.flatnonzero(table.partition == 0))
     task = Task(table, table, "auc_gap_group", [[0.0, 1.0]], 0.1)
-    return AUCRows.of(task, AUCSettings(protected=protected)).inputs, cells_of(table.y, table.group, protected)
+    return AUCRows.from_task(task, AUCSettings(protected=protected)).inputs, cells_of(table.y, table.group, protected)
 
 
 @pytest.mark.real_data
