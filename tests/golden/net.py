@@ -67,11 +67,22 @@ def _kappa(value: Any) -> str:
     return repr(number).removesuffix(".0")
 
 
-def train(root: Path, out: Path, only: set[str]) -> None:
-    """Train and evaluate the chosen runs below ``out``, which gets the folders of the workflow."""
-    for experiment, dataset, algorithm, kappa, seed in chosen_jobs(ROOT):
-        if only and algorithm not in only:
-            continue
+def prepare(root: Path, jobs: list[tuple[str, str, str, str, int]]) -> None:
+    """Make the splits of the runs' datasets below ``root``, by the workflow."""
+    splits = sorted({f"data/processed/{dataset}/splits/seed={seed}.npz" for _, dataset, _, _, seed in jobs})
+    subprocess.run([sys.executable, "-m", "snakemake", "--cores", "1", "--quiet", "all", *splits], cwd=root, check=True)
+
+
+def train(root: Path, out: Path, only: set[str]) -> int:
+    """Train and evaluate the chosen runs below ``out``, which gets the folders of the workflow.
+
+    Returns:
+        How many runs failed.
+    """
+    jobs = [job for job in chosen_jobs(ROOT) if not only or job[2] in only]
+    prepare(root, jobs)
+    failed = 0
+    for experiment, dataset, algorithm, kappa, seed in jobs:
         options = ["--experiment", experiment, "--dataset", dataset, "--algorithm", algorithm]
         options += ["--kappa", kappa, "--seed", str(seed)]
         for verb in ("train", "evaluate"):
@@ -80,6 +91,7 @@ def train(root: Path, out: Path, only: set[str]) -> None:
             done = subprocess.run(command, cwd=root, env=environment, capture_output=True, text=True)
             if done.returncode:
                 print(f"FAILED {verb} {' '.join(options)}\n{done.stderr[-2000:]}", file=sys.stderr)
+                failed += 1
                 break
         source = root / "data/runs" / experiment / dataset / algorithm / f"kappa={kappa}" / f"seed={seed}"
         target = out / "runs" / experiment / dataset / algorithm / f"kappa={kappa}" / f"seed={seed}"
@@ -88,6 +100,7 @@ def train(root: Path, out: Path, only: set[str]) -> None:
             if (source / name).is_file():
                 (target / name).write_bytes((source / name).read_bytes())
         print(f"{algorithm}: {experiment}/{dataset}/kappa={kappa}/seed={seed}", flush=True)
+    return failed
 
 
 def draw(root: Path, out: Path, only: set[str]) -> None:
@@ -177,17 +190,18 @@ def main() -> int:
     options = parser.parse_args()
     out, only = (options.folder if options.verb == "record" else options.out), set(options.only)
     parts = options.part or ["train", "draw"]
-    if "train" in parts:
-        train(options.root, out, only)
+    failed = train(options.root, out, only) if "train" in parts else 0
     if "draw" in parts:
         draw(options.root, out, only)
+    if failed:
+        print(f"{failed} runs failed; nothing follows from the others")
     if options.verb == "record":
-        return 0
+        return min(failed, 1)
     folders = {"train": ["runs"], "draw": ["exhibits", ""]}
-    places = [options.folder / name for part in parts for name in folders[part] if name]
-    found = [line for place in places for line in differences(place, out / place.name, only)]
-    print("\n".join(found) or "the same", flush=True)
-    return 1 if found else 0
+    recorded = [options.folder / name for part in parts for name in folders[part] if name]
+    lines = [line for folder in recorded for line in differences(folder, out / folder.name, only)]
+    print("\n".join(lines) or "the same", flush=True)
+    return 1 if lines or failed else 0
 
 
 if __name__ == "__main__":
