@@ -70,7 +70,7 @@ def _kappa(value: Any) -> str:
 def prepare(root: Path, jobs: list[tuple[str, str, str, str, int]]) -> None:
     """Make the splits of the runs' datasets below ``root``, by the workflow."""
     splits = sorted({f"data/processed/{dataset}/splits/seed={seed}.npz" for _, dataset, _, _, seed in jobs})
-    subprocess.run([sys.executable, "-m", "snakemake", "--cores", "1", "--quiet", "all", *splits], cwd=root, check=True)
+    subprocess.run([sys.executable, "-m", "snakemake", *splits, "--cores", "1", "--quiet", "all"], cwd=root, check=True)
 
 
 def train(root: Path, out: Path, only: set[str]) -> int:
