@@ -3,6 +3,14 @@
 Beyond the Partial fairness paper (its method is IDCA): the constraints are piecewise linear in the scores, but
 averaged over thousands of rows they behave like smooth functions, and the classical method of multipliers
 (Powell 1969, Hestenes 1969, Rockafellar 1973) applies as it stands.
+
+With f0 the mean loss, f_i <= 0 the m constraints, multipliers mu and penalty rho, a round minimises
+
+    L(v; mu, rho) = f0(v) + 1 / (2 rho) sum_i (max(mu_i + rho f_i(v), 0)^2 - mu_i^2)
+
+over v = (parameters, auxiliaries), then sets ``mu_i <- max(mu_i + rho f_i(v), 0)``. rho grows where the largest f_i did
+not halve. A round ends the search when the largest f_i, the slackness ``max_i min(mu_i, 1) |f_i|`` and the gradient of
+``f0 + sum_i mu_i f_i`` are within their tolerances.
 """
 
 import time
@@ -213,6 +221,7 @@ class _Multipliers:
         """Augmented Lagrangian (Rockafellar's form for inequalities) and its gradient."""
         self.evaluations += 1
         state = self.problem.state(*self.unpack(flat))
+        # grad L = grad f0 + sum_i max(mu_i + rho f_i, 0) grad f_i
         shifted = np.maximum(self.multipliers + self.penalty * self.problem.constraints(state), 0.0)
         loss, by_params, by_aux = self.problem.lagrangian(state, shifted)
         penalty = (shifted @ shifted - self.multipliers @ self.multipliers) / (2 * self.penalty)
@@ -263,6 +272,7 @@ class _Multipliers:
         values = problem.constraints(state)
         worst = float(values.max())
         self.multipliers = np.maximum(self.multipliers + self.penalty * values, 0.0)
+        # stationarity: the gradient of f0 + sum_i mu_i f_i at the new multipliers
         loss, by_params, by_aux = problem.lagrangian(state, self.multipliers)
         if worst > max(0.5 * self.last, self.settings.tolerance):
             self.penalty *= self.settings.growth

@@ -159,6 +159,7 @@ class Lanes:
         """Take the best remembered point as the next outer iterate."""
         _, run = self.held[c]
         loss, params, aux = (best_array[c] for best_array in self.best)
+        # Algorithm 1: v_{k+1} is the inner point of least loss among those with g_max <= eps; v_k where there was none
         moved = bool(np.isfinite(loss)) and not (np.array_equal(params, run.params) and np.array_equal(aux, run.aux))
         if moved:
             run.params, run.aux = params.copy(), aux.copy()
@@ -185,6 +186,8 @@ class Lanes:
             run.checkpoints |= {k: (run.params, run.aux) for k in self.keep if k >= run.round}
         if not self.active[c]:
             return
+        # Linearise at the anchor v0: the alternative k that each concave part attains, and each hinge mean
+        # m(u, t) = mean max(s - t, 0) as m(v0) + slope . (u - u0) - fraction (t - t0) = offset + slope . u - fraction t.
         self.choice[c] = program.concave.choice(state.means)
         slope, fraction = problem.hinge_slopes(state.scores, state.thresholds)
         self.slope[c], self.fraction[c] = slope, fraction

@@ -28,7 +28,8 @@ def blocks_of(problem: LinearProblem) -> int:
 def hessian(problem: LinearProblem, scores: Vector, ridge: float = RIDGE, stride: int = 1) -> Vector:
     """Hessian of the loss by the weights of each block, (R, d+1, d+1), with the ridge added.
 
-    With ``every`` above 1 an estimate from one in so many rows, but for its diagonal, which is not below that of all
+    ``H_b = sum_i p_i (1 - p_i) / n (1, x_i)(1, x_i)'`` over the rows of block b, with ``p = 1 / (1 + exp(-s))``. With a
+    ``stride`` above 1 it is estimated from one in so many rows, but for its diagonal, which is not below that of all
     rows: a feature that is rare among the rows looked at would else seem to have next to no curvature.
     """
     share = 1 / (1 + np.exp(-scores))
@@ -113,8 +114,8 @@ def newton_steps(
     """Take damped Newton steps on f0 from zero; return parameters (R, d+1) and the scaling of the last step.
 
     The ridge falls with the expected decrease of the loss: on a9a and bank 50 steps with a fixed one leave a decrease
-    of 5e-9 and 2e-9, 18 and 14 steps with a falling one leave 1e-9. ``every`` is that of :func:`hessian` in all steps
-    but the last.
+    of 5e-9 and 2e-9, 18 and 14 steps with a falling one leave 1e-9. ``stride`` is that of :func:`hessian` in all
+    steps but the last.
 
     Args:
         problem: the problem; its constraints are ignored.
@@ -130,10 +131,12 @@ def newton_steps(
         if taken:
             ridge = min(RIDGE, max(decrease, LEAST_RIDGE))
             scaling = Scaling.at_point(problem, params, ridge, stride if taken + 1 < iterations else 1)
+        # in the coordinates z = L' u the Newton step is -L^-1 g, and the expected decrease g' H^-1 g = |L^-1 g|^2
         step = scaling.pull_back(gradient)
         decrease = float(np.sum(step**2))
         if decrease < tolerance:
             break
+        # Armijo: half the length until f0 falls by 1e-4 of what the step promises
         z, length = scaling.from_params(params), 1.0
         while length > 1e-6:
             trial = scaling.to_params(z - length * step)

@@ -210,6 +210,7 @@ class _Tubes:
         knots = []
         for quantile in self.quantiles:
             ranks = quantile.knots()
+            # the tube of group k: mean(r + down) <= y(r) <= mean(r - up), with the mean quantile function of all groups
             down, up = self._widths(ranks, half)
             low = np.where(ranks + down >= 1, -np.inf, self.mean(ranks + down))
             high = np.where(ranks - up <= 0, np.inf, self.mean(ranks - up))
