@@ -186,8 +186,8 @@ class Lanes:
             run.checkpoints |= {k: (run.params, run.aux) for k in self.keep if k >= run.round}
         if not self.active[c]:
             return
-        # Linearise at the anchor v0: the alternative k that each concave part attains, and each hinge mean
-        # m(u, t) = mean max(s - t, 0) as m(v0) + slope . (u - u0) - fraction (t - t0) = offset + slope . u - fraction t.
+        # Linearise at the anchor v0 = (u0, t0): the alternative that each concave part attains, and each hinge mean,
+        # m(u, t) ~ m(u0, t0) + slope . (u - u0) - fraction (t - t0) = offset + slope . u - fraction t.
         self.choice[c] = program.concave.choice(state.means)
         slope, fraction = problem.hinge_slopes(state.scores, state.thresholds)
         self.slope[c], self.fraction[c] = slope, fraction

@@ -118,6 +118,8 @@ def _newton(dual: Dual, difference: Vector, tolerance: float, iterations: int) -
         scale = float(np.trace(hessian)) / len(hessian) or 1.0
         solution = None
         while solution is None and ridge < LARGEST_RIDGE:
+            # min over D of <grad, D - D0> + (D - D0)' (H + ridge) (D - D0) / 2 + sum eps |D|: in the terms of
+            # :func:`l1_quadratic`, curvature H + ridge and slope (H + ridge) D0 - grad.
             current = state.difference.ravel()
             curved = hessian + ridge * scale * np.eye(len(hessian))
             moved = current.copy()
@@ -151,6 +153,7 @@ class _State:
         smooth, slope, probabilities = dual.smooth(difference)
         eps = dual.eps[:, None]
         value = smooth + float((eps * np.abs(difference)).sum())
+        # the least subgradient of F by D: slope + eps sign(D) where D != 0, the part of |slope| beyond eps where D = 0
         at_zero = np.maximum(np.abs(slope) - eps, 0.0)
         least = np.where(difference != 0, slope + np.sign(difference) * eps, at_zero)
         return cls(difference, value, slope, probabilities, float(np.linalg.norm(least)))
@@ -160,6 +163,7 @@ def _line_search(dual: Dual, state: _State, step: Vector) -> tuple[_State, bool]
     """The first length with enough decrease of F, or of the residual where rounding hides that of F; None if none."""
     if not step.any():
         return None
+    # what F's linearisation with its exact term in eps promises for the whole step; Armijo asks for 1e-4 of it
     eps = dual.eps[:, None]
     change = float(
         (state.slope * step).sum() + (eps * (np.abs(state.difference + step) - np.abs(state.difference))).sum()

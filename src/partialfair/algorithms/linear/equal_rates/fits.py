@@ -135,6 +135,7 @@ class ParityFits:
             elif high - low < NEAR or kappa - below < CLOSE:
                 return
             else:
+                # false position: the chord through (low, above) and (high, below) meets kappa, kept off either end
                 price = low + float(np.clip((above - kappa) / (above - below), 0.1, 0.9)) * (high - low)
             self._fit(sign * price * np.array([[1.0, -1.0]]))
 
@@ -169,6 +170,7 @@ class ParityFits:
 
     def _fit(self, multipliers: Vector) -> None:
         """One cost-sensitive fit, with the thresholds that are best for its multipliers and for shares of them."""
+        # cost of deciding 1 for row i: c_i = -y_i + (its rates' multipliers); labels -sign(c_i) with weights |c_i|
         costs = self.rates.costs(self.problem.y, multipliers)
         problem = self._reweighted(self.problem, np.where(costs < 0, 1.0, -1.0), np.abs(costs) * self._weights())
         nearest = min(self._fits, key=lambda fit: float(np.abs(fit.multipliers - multipliers).sum()))
