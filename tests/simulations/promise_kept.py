@@ -164,7 +164,7 @@ SETTINGS = (
     Setting("thresholds, kappa 0.1", partial(parity, 0.1, False, 0.5), World(), 2000, 150),
     Setting("post-processed trees, kappa 0.4", partial(maps_of_trees, 0.4), World(), 6000, 20, drawn_violation),
     Setting("boosted trees, kappa 0.4", partial(boosted, 0.4), World(), 6000, 20, drawn_violation),
-    Setting("blind, halves, 36 features, kappa 0.2", partial(parity, 0.2, True, 0.5), World(noise=30), 2000, 20),
+    Setting("blind, halves, 36 features, kappa 0.13", partial(parity, 0.13, True, 0.5), World(noise=30), 2000, 40),
 )  # fmt: skip
 
 
