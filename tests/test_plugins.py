@@ -1,4 +1,6 @@
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -58,6 +60,80 @@ def test_a_fault_in_a_paper_is_named_with_its_folder(tmp_path: Path, monkeypatch
     try:
         with pytest.raises(PluginError, match="papers/mine/algorithms/twice.py and algorithms/twice.py offer 'twice'"):
             plugins.names("algorithms")
+    finally:
+        plugins._files.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("family", "option"), [("auc_gap", "between"), ("loss_gap", "notion"), ("partial_rates", "notion")]
+)
+def test_a_member_of_a_family_reads_as_a_module_without_option(family: str, option: str):
+    module = import_module(f"partialfair.constraints.{family}")
+    assert family not in plugins.names("constraints")
+    for value, variant in module.VARIANTS.items():
+        assert plugins.resolved("constraints", {"name": family, option: value}) == variant.name
+        member = plugins.load("constraints", variant.name)
+        assert (variant.title, variant.violation) == (member.TITLE, member.VIOLATION)
+        assert getattr(member, "SHORT", "") == variant.short
+        assert member.build.keywords == {option: value}
+        assert plugins.module_of("constraints", variant.name) == module.__name__
+    with pytest.raises(PluginError, match=f"constraint '{family}' needs {option}: .* one of {value}|, {value}"):
+        plugins.load("constraints", family)
+
+
+def test_a_choice_without_option_is_its_name():
+    assert plugins.resolved("constraints", "auc_gap_group") == "auc_gap_group"
+    assert plugins.resolved("constraints", {"name": "auc_gap_group"}) == "auc_gap_group"
+
+
+@pytest.mark.parametrize(
+    ("choice", "words"),
+    [
+        (
+            {"name": "auc_gap", "between": "gruop"},
+            "between of constraint 'auc_gap' is 'gruop'; choose from group, inter",
+        ),
+        ({"name": "auc_gap", "between": ["group"]}, r"is \['group'\]; choose from"),
+        ({"name": "auc_gap", "notion": "group"}, "unknown option 'notion' of constraint 'auc_gap'; .* 'between'"),
+        ({"name": "auc_gaps", "between": "group"}, "unknown constraint 'auc_gaps' .* 'auc_gap'"),
+        ({"name": "partial_group_auc", "between": "group"}, "takes no option, but between is given"),
+    ],
+)
+def test_a_choice_that_means_nothing_is_refused_with_what_there_is(choice: Any, words: str):
+    with pytest.raises(PluginError, match=words):
+        plugins.resolved("constraints", choice)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'VARIANTS = {"a": Variant(name="one")}\n',
+        'OPTION = "of"\nVARIANTS = {}\n',
+        'OPTION = "of"\nVARIANTS = {"a": Variant(name="o" + "ne")}\n',
+        'OPTION = "of"\nVARIANTS = {"a": Variant(title="one")}\n',
+    ],
+)
+def test_a_family_whose_members_cannot_be_read_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str):
+    (tmp_path / "constraints").mkdir()
+    (tmp_path / "constraints" / "mine.py").write_text(text)
+    monkeypatch.setattr(plugins, "homes", lambda: ((tmp_path, "partialfair"),))
+    plugins._files.cache_clear()
+    try:
+        with pytest.raises(PluginError, match=r"constraints/mine.py: its members cannot be read; write OPTION"):
+            plugins.names("constraints")
+    finally:
+        plugins._files.cache_clear()
+
+
+def test_a_member_that_has_the_name_of_a_module_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    (tmp_path / "constraints").mkdir()
+    (tmp_path / "constraints" / "all.py").write_text('OPTION = "of"\nVARIANTS = {"a": Variant(name="one")}\n')
+    (tmp_path / "constraints" / "one.py").write_text("VIOLATION = {}\n")
+    monkeypatch.setattr(plugins, "homes", lambda: ((tmp_path, "partialfair"),))
+    plugins._files.cache_clear()
+    try:
+        with pytest.raises(PluginError, match="constraints/all.py and constraints/one.py offer 'one' twice"):
+            plugins.names("constraints")
     finally:
         plugins._files.cache_clear()
 

@@ -5,6 +5,11 @@ The folders stand in this package and in others that are declared (:mod:`partial
 A new dataset, algorithm or constraint is one new file, whose name is the plug-in's name. Names are found
 by reading the files as text, so listing them stays cheap however heavy the modules are to import.
 (Metrics are single functions and have a registry of their own, :mod:`partialfair.metrics.registry`.)
+
+A constraint module may be a family with an option: it binds ``OPTION``, the option's name, and ``VARIANTS``, which maps
+the option's values to variants with a name each (:class:`partialfair.constraints.family.Variant`). Those names are the
+plug-ins' names; ``{name: FAMILY, OPTION: value}`` is another way to write one of them, and :func:`resolved` the only
+place where it is read.
 """
 
 import ast
@@ -14,7 +19,8 @@ import os
 import re
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -31,11 +37,11 @@ PACKAGE = "partialfair"
 MARKERS = {
     "datasets": "SPEC",
     "algorithms": "ALGORITHM",
-    "constraints": "VIOLATION",
+    "constraints": "VIOLATION|VARIANTS",
     "constraints/losses": "LOSS",
     "exhibits": "KIND",
 }
-"""Top-level name that makes a module in a folder, or below it, a plug-in; other modules there are helpers."""
+"""Top-level names, any of which makes a module in a folder, or below it, a plug-in; other modules there are helpers."""
 
 SINGULAR = {
     "datasets": "dataset",
@@ -52,6 +58,26 @@ CONTRACT = {
     "constraints": ("VIOLATION", "build"),
 }
 """What a plug-in of each folder must offer."""
+
+FAMILY = ("OPTION", "VARIANTS", "build")
+"""What a module of a family of constraints must offer."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """A member of a family: one of the plug-ins of a module that has an option.
+
+    Attributes:
+        family: name of the module.
+        option: name of the family's option.
+        value: value of the option that chooses the member.
+        name: the member's name as a plug-in.
+    """
+
+    family: str
+    option: str
+    value: str
+    name: str
 
 
 def nearest(word: str, candidates: Iterable[str]) -> str | None:
@@ -102,16 +128,98 @@ def _files(package: str) -> Mapping[str, Path]:
     Raises:
         PluginError: two files offer the same name.
     """
-    marker = re.compile(rf"^{MARKERS[package]}\s*[:=]", re.MULTILINE)
-    found: dict[str, Path] = {}
+    marker = re.compile(rf"^({MARKERS[package]})\s*[:=]", re.MULTILINE)
+    files: dict[str, Path] = {}
     for path in (path for folder, _ in homes() for path in sorted((folder / package).rglob("[a-z]*.py"))):
         if not marker.search(path.read_text(encoding="utf-8")):
             continue
-        if path.stem in found:
-            both = f"{_shown(found[path.stem])} and {_shown(path)}"
-            raise PluginError(f"{both} offer {path.stem!r} twice; rename one of them")
-        found[path.stem] = path
-    return dict(sorted(found.items()))
+        for name in [member.name for member in members(path)] or [path.stem]:
+            if name in files:
+                both = f"{_shown(files[name])} and {_shown(path)}"
+                raise PluginError(f"{both} offer {name!r} twice; rename one of them")
+            files[name] = path
+    return dict(sorted(files.items()))
+
+
+@cache
+def members(path: Path) -> tuple[Member, ...]:
+    """Return the members of the family that a module is, read from its text; empty if it has no option.
+
+    Raises:
+        PluginError: the module is not valid Python, or its table of variants cannot be read.
+    """
+    text = path.read_text(encoding="utf-8")
+    if not re.search(r"^VARIANTS\s*[:=]", text, re.MULTILINE):
+        return ()
+    try:
+        body = ast.parse(text).body
+    except SyntaxError as error:
+        raise PluginError(f"{_shown(path)}, line {error.lineno}: {error.msg}; correct it") from error
+    assigned = [node for node in body if isinstance(node, ast.Assign) and len(node.targets) == 1]
+    bound = {getattr(node.targets[0], "id", ""): node.value for node in assigned}
+    option, table = _text(bound.get("OPTION")), bound.get("VARIANTS")
+    pairs = list(zip(table.keys, table.values, strict=True)) if isinstance(table, ast.Dict) else []
+    named = {_text(key): _text(_keyword(entry, "name")) for key, entry in pairs}
+    if not option or not named or not all((*named, *named.values())):
+        raise PluginError(
+            f'{_shown(path)}: its members cannot be read; write OPTION = "..." and '
+            'VARIANTS = {"value": Variant(name="...", ...), ...} with plain texts'
+        )
+    return tuple(Member(path.stem, option, value, name) for value, name in named.items())
+
+
+def _keyword(node: ast.expr, name: str) -> ast.expr | None:
+    """Return the argument of a call under a keyword."""
+    keywords = node.keywords if isinstance(node, ast.Call) else []
+    return next((keyword.value for keyword in keywords if keyword.arg == name), None)
+
+
+def _text(node: ast.expr | None) -> str:
+    """Return a text constant; empty if a node is none."""
+    return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""
+
+
+def member(package: str, name: str) -> Member | None:
+    """Return the place of a plug-in in its family; ``None`` if its module has no option.
+
+    Raises:
+        PluginError: there is no such plug-in; the message names the nearest one.
+    """
+    return next((entry for entry in members(file_of(package, name)) if entry.name == name), None)
+
+
+def families(package: str) -> dict[str, tuple[Member, ...]]:
+    """Return the members of every family in a folder, by the family's name."""
+    files = sorted(set(_files(_short(package)).values()))
+    return {path.stem: members(path) for path in files if members(path)}
+
+
+def resolved(package: str, choice: Any) -> str:
+    """Return the name of the plug-in that a choice means: a name, or a family's name with its option.
+
+    Args:
+        package: folder of the plug-ins.
+        choice: a name, or a mapping with ``name`` and the option of the family of that name.
+
+    Raises:
+        PluginError: there is no such family, option or value; the message says which there are.
+    """
+    name, options = chosen(choice)
+    if not options:
+        return name
+    kind, with_option = SINGULAR[_short(package)], families(package)
+    if name not in with_option:
+        if name not in names(package):
+            raise PluginError(f"unknown {kind} {name!r} with an option; {did_you_mean(name, with_option)}")
+        raise PluginError(f"{kind} {name!r} takes no option, but {', '.join(options)} is given; write its name alone")
+    option, values = with_option[name][0].option, {entry.value: entry.name for entry in with_option[name]}
+    for key in options:
+        if key != option:
+            raise PluginError(f"unknown option {key!r} of {kind} {name!r}; did you mean {option!r}?")
+    value = options[option]
+    if not isinstance(value, str) or value not in values:
+        raise PluginError(f"{option} of {kind} {name!r} is {value!r}; choose from {', '.join(values)}")
+    return values[value]
 
 
 def names(package: str) -> tuple[str, ...]:
@@ -125,11 +233,16 @@ def file_of(package: str, name: str) -> Path:
     Raises:
         PluginError: there is no such plug-in; the message names the nearest one.
     """
-    found = _files(_short(package))
-    if name not in found:
-        kind = SINGULAR[_short(package)]
-        raise PluginError(f"unknown {kind} {name!r}; {did_you_mean(name, found)}")
-    return found[name]
+    files = _files(_short(package))
+    if name not in files:
+        kind, family = SINGULAR[_short(package)], families(package).get(name)
+        if family:
+            option, values = family[0].option, ", ".join(entry.value for entry in family)
+            raise PluginError(
+                f"{kind} {name!r} needs {option}: write {{name: {name}, {option}: ...}} with one of {values}"
+            )
+        raise PluginError(f"unknown {kind} {name!r}; {did_you_mean(name, files)}")
+    return files[name]
 
 
 def module_of(package: str, name: str) -> str:
@@ -143,13 +256,38 @@ def module_of(package: str, name: str) -> str:
     return ".".join((home, *path.relative_to(folder).with_suffix("").parts))
 
 
+def source_of(package: str, name: str) -> str:
+    """Return the module of a plug-in, and after a colon the value of its option: the code that can have a part in it.
+
+    Raises:
+        PluginError: there is no such plug-in; the message names the nearest one.
+    """
+    entry = member(package, name)
+    return module_of(package, name) + (f":{entry.value}" if entry else "")
+
+
 def load(package: str, name: str) -> ModuleType:
-    """Import and return the module that is the plug-in ``name``.
+    """Import and return the module that is the plug-in ``name``; a member of a family reads as a module without option.
 
     Raises:
         PluginError: there is no such plug-in, it cannot be imported, or it lacks a part of its contract.
     """
-    return _imported(module_of(package, name), _short(package), file_of(package, name))
+    module = _imported(module_of(package, name), _short(package), file_of(package, name))
+    entry = member(package, name)
+    return module if entry is None else _of_member(module, entry)
+
+
+@cache
+def _of_member(module: ModuleType, entry: Member) -> ModuleType:
+    """Return a family's module with its option chosen: what the variant says, and ``build`` without the option."""
+    view, variant = ModuleType(module.__name__, module.__doc__), module.VARIANTS[entry.value]
+    view.__dict__.update(vars(module))
+    view.__dict__.update(
+        TITLE=variant.title, VIOLATION=variant.violation, build=partial(module.build, **{entry.option: entry.value})
+    )
+    if variant.short:
+        view.__dict__["SHORT"] = variant.short
+    return view
 
 
 def chosen(value: Any) -> tuple[str, dict[str, Any]]:
@@ -256,7 +394,7 @@ def _imported(module: str, package: str, path: Path) -> ModuleType:
         lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename) == path]
         at = f", line {lines[-1]}" if lines else ""
         raise PluginError(f"{where}{at}: importing it gives {type(error).__name__}: {error}; correct it") from error
-    for part in CONTRACT.get(package, ()):
+    for part in FAMILY if members(path) else CONTRACT.get(package, ()):
         holder: object = found
         for attribute in part.split("."):
             if not hasattr(holder, attribute):

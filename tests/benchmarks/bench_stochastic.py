@@ -13,7 +13,7 @@ from papers.stochastic_benchmark.algorithms.stochastic_problem import Stochastic
 from papers.stochastic_benchmark.algorithms.stochastic_run import Plan
 from papers.stochastic_benchmark.algorithms.stochastic_run import run as run_method
 from papers.stochastic_benchmark.algorithms.stochastic_switching import StochasticSwitchingSettings, SwitchingSteps
-from partialfair.constraints import loss_parity
+from partialfair.constraints.family import built
 from partialfair.constraints.stratum_means import sampled
 from partialfair.models.stacked import StackedMLP
 from partialfair.seeding import generator
@@ -29,7 +29,7 @@ def benchmark_problem(n=14_333):
     group = (rng.random(n) < 0.255).astype(int)
     X = rng.normal(size=(n, 9)).astype(np.float32)
     y = np.where(X[:, 0] - 0.3 * group + rng.normal(size=n) > 0.7, 1.0, -1.0)
-    means = sampled(loss_parity.build(group, y, interval=[(0.0, 1.0)], kappa=0.005))
+    means = sampled(built("loss_parity", group, y, interval=[(0.0, 1.0)], kappa=0.005))
     return StochasticProblem(StackedMLP(9, (64, 32)), X, (y > 0).astype(np.float32), means), group
 
 

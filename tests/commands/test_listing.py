@@ -20,6 +20,14 @@ def test_every_plugin_is_listed_with_words_of_its_own(kind: str):
     assert len(set(found.values())) == len(found)
 
 
+def test_a_member_of_a_family_is_listed_with_its_option_and_what_it_means():
+    words = listing.listed("constraints")["auc_gap_group"]
+    assert (
+        words
+        == "AUC gaps: one group ranks above the rest as often as below (Example 1); {name: auc_gap, between: group}"
+    )
+
+
 def test_metrics_of_every_run_and_on_request_are_listed():
     assert listing.listed("metrics") == {name: m.title for name, m in {**registry(), **on_request()}.items()}
 

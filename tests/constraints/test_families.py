@@ -6,11 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from partialfair import plugins
-from partialfair.constraints import partial_demographic_parity as pdp
-from partialfair.constraints import partial_equal_opportunity as peop
-from partialfair.constraints import partial_equalized_odds as peod
+from partialfair.constraints import partial_rates
 from partialfair.constraints import partial_statistical_parity as psp
-from partialfair.constraints.common import rank_grid
+from partialfair.constraints.family import built
+from partialfair.constraints.partial_statistical_parity import rank_grid
 from partialfair.constraints.program import Side
 from partialfair.errors import ConfigError
 
@@ -37,11 +36,11 @@ def test_an_alternative_that_a_term_lacks_is_never_its_largest():
     assert side.candidates(np.zeros((2, 1))).max(axis=2).tolist() == [[-5.0], [-1.0]]
 
 
-@pytest.mark.parametrize("family", [pdp, peop, peod])
+@pytest.mark.parametrize("family", [variant.name for variant in partial_rates.VARIANTS.values()])
 def test_at_the_start_score_every_group_has_the_base_rate(family):
     """The start of families without thresholds: equal scores, and as many smoothed positives as positive labels."""
     _, group, y, _ = rows(3)
-    program = family.build(group, y, interval=INTERVAL, kappa=0.1, kappa_scale="absolute")
+    program = built(family, group, y, interval=INTERVAL, kappa=0.1, kappa_scale="absolute")
     assert sigma(program.start_score) == pytest.approx(np.mean(y > 0)) != 0.5
 
 
@@ -64,10 +63,13 @@ def test_psp_values_are_the_smoothed_shares_minus_their_bounds(interval, groups)
 
 
 @pytest.mark.parametrize("interval", [INTERVAL, UNION, [[(0.0, 0.2)], [(0.1, 0.5)]]])
-@pytest.mark.parametrize(("family", "strata"), [(pdp, [None]), (peop, [1.0]), (peod, [-1.0, 1.0])])
-def test_rate_families_equal_the_direct_formula(family, strata, interval):
+@pytest.mark.parametrize(
+    ("notion", "strata"),
+    [("demographic_parity", [None]), ("equal_opportunity", [1.0]), ("equalized_odds", [-1.0, 1.0])],
+)
+def test_rate_families_equal_the_direct_formula(notion, strata, interval):
     _, group, y, scores = rows(1)
-    program = family.build(group, y, interval=interval, kappa=0.2, kappa_scale="absolute")
+    program = partial_rates.build(group, y, notion=notion, interval=interval, kappa=0.2, kappa_scale="absolute")
     per_group = interval if isinstance(interval[0], list) else [interval, interval]
     lengths = np.array([sum(b - a for a, b in pairs) for pairs in per_group])
     expected = []

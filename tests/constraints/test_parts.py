@@ -17,7 +17,7 @@ from sklearn.metrics import roc_auc_score
 
 from partialfair import plugins
 from partialfair.constraints import partial_group_auc as pgauc
-from partialfair.constraints.common import rank_grid
+from partialfair.constraints.partial_statistical_parity import rank_grid
 from partialfair.constraints.parts import Parts, constraints_of
 from partialfair.constraints.surrogates import make, value
 from partialfair.data import auc_sets

@@ -117,7 +117,7 @@ def test_comments_docstrings_and_layout_do_not_count(source: Path, changed_by: C
         ("src/partialfair/algorithms/linear/idca.py", {"idca"}),
         ("src/partialfair/kernels/switching_steps.py", {"idca"}),
         ("src/partialfair/algorithms/linear/alm.py", {"alm", "alm_pdp"}),
-        ("src/partialfair/constraints/partial_demographic_parity.py", {"alm_pdp"}),
+        ("src/partialfair/constraints/partial_rates.py", {"alm_pdp"}),
         ("src/partialfair/constraints/losses/logistic.py", {"idca", "alm", "alm_pdp"}),
         ("src/partialfair/constraints/losses/hinge.py", set()),
         # The status of a run is said by the metric that its constraint bounds.
@@ -136,6 +136,28 @@ def test_a_code_edit_changes_exactly_the_closures_that_hold_it(
     path = source.parent / module
     path.write_text(path.read_text() + "\nADDED = 1\n")
     assert changed_by(source) - {"evaluation", *DRAWN} == expected
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ('title="partial demographic parity"', 'title="parity"', {"alm_pdp"}),
+        ('title="partial equality of odds"', 'title="odds"', set()),
+        (
+            "\n}\n\n\ndef build",
+            '\n    "more": RateNotion(name="more", title="", violation={}, labels=(0,)),\n}\n\n\ndef build',
+            set(),
+        ),
+    ],
+)
+def test_of_a_family_only_the_variant_of_a_run_counts(
+    source: Path, changed_by: ChangedBy, old: str, new: str, expected: set[str]
+):
+    path = source / "partialfair" / "constraints" / "partial_rates.py"
+    text = path.read_text()
+    assert text.count(old) == 1
+    path.write_text(text.replace(old, new))
+    assert changed_by(source) == expected
 
 
 def substitute(source: Path, pairs: dict[str, str]) -> int:
@@ -275,13 +297,13 @@ def test_the_text_of_a_tree_is_that_of_every_python_version():
     )
 
 
-@pytest.mark.parametrize("module", ["kernels.switching", "idca_solver"])
+@pytest.mark.parametrize("module", ["kernels.switching_steps", "algorithms.linear.idca_solver"])
 def test_the_solver_of_idca_is_part_of_no_other_algorithm(module: str):
     constraint = plugins.module_of("constraints", "partial_statistical_parity")
     holding = [
         name
         for name in plugins.names("algorithms")
-        if f"partialfair.algorithms.linear.{module}"
+        if f"partialfair.{module}"
         in closure.closure("reproduction.jobs.train", plugins.module_of("algorithms", name), constraint)
     ]
     assert holding == ["idca"]

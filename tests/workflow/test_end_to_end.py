@@ -164,7 +164,7 @@ def test_a_comment_reruns_nothing(built: Project):
         ("algorithms/linear/unconstrained.py", {run for run in RUNS if run.startswith("unconstrained")}),
         ("kernels/pointwise.py", RUNS),
         ("../../papers/cross_paper/datasets/bank.py", set()),
-        ("constraints/partial_demographic_parity.py", set()),
+        ("constraints/partial_rates.py", set()),
     ],
 )
 def test_an_edit_of_source_retrains_its_closure(built: Project, module: str, runs: set[str]):

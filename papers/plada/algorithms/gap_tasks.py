@@ -30,7 +30,7 @@ from partialfair.algorithms.contract import (
     Witness,
     unsuitable,
 )  # fmt: skip
-from partialfair.constraints.common import slack_per_group
+from partialfair.constraints.tolerance import slack_per_group
 from partialfair.data.dataset import Dataset, Matrix
 from partialfair.data.intervals import for_groups, measure
 from partialfair.errors import ConfigError, NotEstimableError

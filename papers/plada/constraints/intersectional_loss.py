@@ -12,9 +12,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from partialfair.constraints.common import slack_per_group
 from partialfair.constraints.parts import Parts, Vector
 from partialfair.constraints.surrogates import Surrogate
+from partialfair.constraints.tolerance import slack_per_group
 from partialfair.data.intervals import Interval, for_groups
 from partialfair.errors import NotEstimableError
 

@@ -15,7 +15,7 @@ from papers.stochastic_benchmark.algorithms.stochastic_problem import Stochastic
 from papers.stochastic_benchmark.algorithms.stochastic_run import Plan, run
 from papers.stochastic_benchmark.datasets import acs_income_ok_race
 from partialfair.algorithms.contract import Task
-from partialfair.constraints import loss_parity
+from partialfair.constraints.family import built
 from partialfair.constraints.stratum_means import sampled
 from partialfair.metrics import get
 from partialfair.models.stacked import StackedMLP
@@ -30,7 +30,7 @@ def test_network_derivatives_against_central_differences(drawn: bool) -> None:
     rng = np.random.default_rng(0)
     group = np.repeat([0, 1], [150, 90])
     X, y = rng.normal(size=(240, 9)), np.where(rng.random(240) < 0.3, 1.0, -1.0)
-    means = sampled(loss_parity.build(group, y, interval=[(0.0, 1.0)], kappa=0.005))
+    means = sampled(built("loss_parity", group, y, interval=[(0.0, 1.0)], kappa=0.005))
     problem = StochasticProblem(StackedMLP(9, (64, 32)), X, (y > 0).astype(float), means)
     assert problem.score.size == 2753
     x = np.stack([problem.score.initial(np.random.default_rng(seed)) for seed in (1, 2)])

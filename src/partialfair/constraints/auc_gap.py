@@ -1,12 +1,20 @@
-"""What the families on AUC gaps share: ``|AUC(G1, G1') - AUC(G2, G2')| <= kappa`` with a surrogate for the indicator.
+"""AUC gaps: ``|AUC(G1, G1') - AUC(G2, G2')| <= kappa`` for four sets of rows, with a surrogate for the indicator.
 
-``AUC(A, B)`` becomes the mean over pairs (i in A, j in B) of ``sigma(s_i - s_j)``, a difference of convex functions of
-the scores; with a piecewise-linear sigma all pair sums take O(n log n). (The quadratic surrogate of the AUC fairness
-paper, which makes the constraint convex, is in :mod:`partialfair.algorithms.auc.quadratic_auc`.)
+Source: AUC fairness paper, section 3 and appendix A, Examples 1 to 5. ``AUC(A, B)`` becomes the mean over pairs (i in
+A, j in B) of ``sigma(s_i - s_j)``, a difference of convex functions of the scores; with a piecewise-linear sigma all
+pair sums take O(n log n). (The quadratic surrogate of the paper, which makes the constraint convex, is in
+:mod:`partialfair.algorithms.auc.quadratic_auc`.) Every group in turn is the protected one and the rest are the others;
+where that only swaps the sign of the gap, the second group's constraints are left out. All rows count: the interval is
+not used, and kappa means the same on either scale.
 
-Every group in turn is the protected one and the rest are the others; where that only swaps the sign of the gap, the
-second group's constraints are left out. All rows count: the interval is not used, and kappa means the same on either
-scale.
+Values of the option ``between``:
+
+- ``group``: one group ranks above the rest as often as below (Example 1).
+- ``inter_group``: positives of either group win against negatives of the other equally often (Example 2).
+- ``intra_group``: positives win against negatives of their own group equally often (Example 3).
+- ``positive_average``: a group's positives against all positives (Example 4, first part).
+- ``negative_average``: a group's negatives against all negatives (Example 4, second part).
+- ``bpsn_bnsp``: background positives over subgroup negatives as often as the reverse (Example 5).
 """
 
 from dataclasses import dataclass
@@ -16,13 +24,49 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from partialfair.constraints.common import slack_per_group
+from partialfair.constraints.family import Variant, variant
 from partialfair.constraints.parts import STEEP, Constraints, Parts, Vector
 from partialfair.constraints.surrogates import ClippedLinear, Surrogate
-from partialfair.data.auc_sets import FourSets, cell_counts, cells_of
+from partialfair.constraints.tolerance import slack_per_group
+from partialfair.data.auc_sets import PRESETS, FourSets, cell_counts, cells_of
 from partialfair.data.intervals import Interval, for_groups
 from partialfair.errors import ConfigError
 from partialfair.kernels.pair_sums import pair_hinge, sorted_pair_sum
+
+OPTION = "between"
+VARIANTS = {
+    "group": Variant(
+        name="auc_gap_group",
+        title=PRESETS["group"].title,
+        violation={"absolute": "auc_gap_group", "relative": "auc_gap_group"},
+    ),
+    "inter_group": Variant(
+        name="auc_gap_inter_group",
+        title=PRESETS["inter_group"].title,
+        violation={"absolute": "auc_gap_inter_group", "relative": "auc_gap_inter_group"},
+    ),
+    "intra_group": Variant(
+        name="auc_gap_intra_group",
+        title=PRESETS["intra_group"].title,
+        violation={"absolute": "auc_gap_intra_group", "relative": "auc_gap_intra_group"},
+    ),
+    "positive_average": Variant(
+        name="auc_gap_positive_average",
+        title=PRESETS["positive_average"].title,
+        violation={"absolute": "auc_gap_positive_average", "relative": "auc_gap_positive_average"},
+    ),
+    "negative_average": Variant(
+        name="auc_gap_negative_average",
+        title=PRESETS["negative_average"].title,
+        violation={"absolute": "auc_gap_negative_average", "relative": "auc_gap_negative_average"},
+    ),
+    "bpsn_bnsp": Variant(
+        name="auc_gap_bpsn_bnsp",
+        title=PRESETS["bpsn_bnsp"].title,
+        violation={"absolute": "auc_gap_bpsn_bnsp", "relative": "auc_gap_bpsn_bnsp"},
+    ),
+}
+FUSED = False
 
 SIGN_ONLY = ("group", "inter_group", "intra_group")
 """Metrics whose sign alone changes when two groups swap roles."""
@@ -146,31 +190,42 @@ class AUCGapConstraints:
         return float(scores.mean()) - means, np.zeros(0)
 
 
-def build_gap(
-    sets: FourSets,
+def build(
     group: NDArray[np.integer],
     y: NDArray[np.float64],
+    *,
+    between: str,
     interval: Interval,
     kappa: float,
-    kappa_scale: str,
+    grid: int = 10,
+    kappa_scale: str = "relative",
 ) -> AUCGap:
     """Build two constraints per protected group.
 
+    Args:
+        group: (n,) group codes.
+        y: (n,) labels -1 and +1.
+        between: a key of :data:`VARIANTS`.
+        interval: not used: all rows count.
+        kappa: tolerance, a difference of AUCs.
+        grid: not used.
+        kappa_scale: "relative" or "absolute", which are the same here.
+
     Raises:
-        ConfigError: an interval or kappa that cannot be used.
+        ConfigError: an unknown gap, or an interval or kappa that cannot be used.
         NotEstimableError: one of the sets has no rows.
     """
-    n_groups = int(group.max()) + 1
-    slack_per_group(for_groups(interval, n_groups), kappa, kappa_scale)  # refuses what cannot be used
-    protected = (0,) if n_groups == 2 and sets.name in SIGN_ONLY else tuple(range(n_groups))
+    variant(__name__, VARIANTS, OPTION, between)  # refuses an unknown value
+    sets, n_groups = PRESETS[between], int(group.max()) + 1
+    slack_per_group(for_groups(interval, n_groups), kappa, kappa_scale)  # refuses unusable values
+    protected = (0,) if n_groups == 2 and between in SIGN_ONLY else tuple(range(n_groups))
     pairs = []
     for k in protected:
         cells = cells_of(y, group, k)
         sets.require(cell_counts(cells))
         rows = [np.flatnonzero(np.isin(cells, members)) for members in sets.sets]
-        first, second = (
-            None if sets.sets[j] == sets.sets[j + 1] else (rows[j], rows[j + 1]) for j in (0, 2)
-        )  # AUC(all, all) is 1/2
+        # AUC(all, all) = 1/2 whatever the scores: no sum over pairs is needed
+        first, second = (None if sets.sets[j] == sets.sets[j + 1] else (rows[j], rows[j + 1]) for j in (0, 2))
         pairs.append((first, second))
     start_score = float(np.mean(y > 0)) - 0.5
     return AUCGap(sets, tuple(pairs), protected, np.asarray(group, np.int64), kappa, start_score)

@@ -24,9 +24,9 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from partialfair.constraints.common import slack_per_group
 from partialfair.constraints.parts import STEEP, Constraints, Parts, Vector
 from partialfair.constraints.surrogates import ClippedLinear, Surrogate
+from partialfair.constraints.tolerance import slack_per_group
 from partialfair.data.intervals import GroupPairs, Interval, bounds, for_groups, measure, require_rows
 from partialfair.errors import ConfigError, NotEstimableError
 from partialfair.kernels.pair_sums import pair_hinge, sorted_pair_sum, top_weights

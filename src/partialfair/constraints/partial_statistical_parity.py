@@ -5,12 +5,15 @@ threshold theta_p shared by all groups with ``p <= c_k(theta_p) <= p + slack`` f
 ``c_k(t) = mean of sigma(score - t)`` is the smoothed share of group k that scores above t.
 """
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
-from partialfair.constraints.common import rank_grid, slack_per_group
 from partialfair.constraints.program import HingeProgram, Side, Term
-from partialfair.data.intervals import Interval, for_groups
+from partialfair.constraints.tolerance import slack_per_group
+from partialfair.data.intervals import Interval, Pairs, for_groups
+from partialfair.errors import ConfigError
 
 TITLE = "partial statistical parity"
 SHORT = "pSP"  # in labels of axes and in names of numbers
@@ -50,10 +53,12 @@ def build(
     below = float(slack[0]) if kappa_scale == "absolute" and len(set(intervals)) == 1 else 0.0
     grids = [rank_grid(pairs, grid, closed, below) for pairs in intervals]
     size = min(len(ranks) for ranks in grids)  # a group whose interval ends at 1 has no rank there
-    ranks = np.array([found[:size] for found in grids])  # (G, P)
+    ranks = np.array([grid_ranks[:size] for grid_ranks in grids])  # (G, P)
     convex: list[list[Term]] = []
     concave: list[list[Term]] = []
     labels: list[str] = []
+    # With c_k(t) = A_k(t) - B_k(t), the means of max(score - t + 1/2, 0) and max(score - t - 1/2, 0), problem (15) is
+    # (B_k + p) - A_k <= 0 and A_k - (B_k + p + slack_k) <= 0
     for j in range(size):
         wide, narrow = 2 * j, 2 * j + 1  # thresholds theta_j - 1/2 (A) and theta_j + 1/2 (B)
         for k in range(n_groups):
@@ -82,3 +87,39 @@ def _feasible_share(ranks: NDArray[np.float64], slack: NDArray[np.float64]) -> N
     low = ranks.max(axis=0)
     high = np.maximum((ranks + slack[:, None]).min(axis=0), low)
     return np.minimum((low + high) / 2, 2.0)
+
+
+def rank_grid(interval: Pairs, grid: int, closed: bool = False, below: float = 0.0) -> NDArray[np.float64]:
+    """``grid`` equally spaced ranks of a union of half-open pairs [alpha, beta), from the lowest on.
+
+    The spacing is length / grid, so that an interval and the full range at the same spacing have grids of
+    sizes in the ratio of their lengths, as in the paper's comparison (10 ranks on [0.05, 0.3), 40 on [0, 1)).
+    It is measured along the union: a gap between two pairs holds no rank.
+
+    A ``closed`` grid covers both ends of every pair. It has beta besides, unless that is 1, where all rows are counted
+    and nothing is left to constrain; and the ranks of [alpha - below, alpha) at the same spacing, and alpha - below.
+    With the slack for ``below``, no threshold that a group passes with a rank in the interval lies outside what is
+    constrained: without, groups may differ by nearly alpha plus slack just above the first threshold.
+    """
+    if grid < 1:
+        raise ConfigError(f"grid is {grid}; use at least 1 rank")
+    lengths = np.array([beta - alpha for alpha, beta in interval])
+    ends = np.cumsum(lengths)
+    position = np.arange(grid) * (ends[-1] / grid)
+    piece = np.minimum(np.searchsorted(ends - 1e-12, position, side="right"), len(lengths) - 1)
+    lows = np.array([alpha for alpha, _ in interval])
+    ranks = lows[piece] + position - (ends - lengths)[piece]
+    return np.union1d(ranks, _ends(interval, ends[-1] / grid, below)) if closed else ranks
+
+
+def _ends(interval: Pairs, spacing: float, below: float) -> list[float]:
+    """The ranks that close a grid: what the text of :func:`rank_grid` says."""
+    ranks: list[float] = []
+    count = math.ceil(below / spacing - 1e-9)
+    previous = 0.0  # end of the previous pair
+    for alpha, beta in interval:
+        lower = [alpha - min(step * spacing, below) for step in range(count, 0, -1)]
+        ranks += [rank for rank in lower if rank > previous + 1e-12]
+        ranks += [beta] if beta < 1 and all(abs(beta - start) > 1e-12 for start, _ in interval) else []
+        previous = beta
+    return ranks

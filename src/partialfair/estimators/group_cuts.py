@@ -14,7 +14,7 @@ from partialfair.algorithms.linear.equal_rates.fits import STEPS
 from partialfair.algorithms.linear.group_thresholds import GroupCurve, best_thresholds, group_curve
 from partialfair.algorithms.linear.newton import Scaling
 from partialfair.algorithms.linear.weighted import WeightedProblem, minimise_weighted
-from partialfair.constraints.common import slack_per_group
+from partialfair.constraints.tolerance import slack_per_group
 from partialfair.data.dataset import Dataset
 from partialfair.data.intervals import for_groups, measure
 from partialfair.models.features import group_indicators

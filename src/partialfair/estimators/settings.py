@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from partialfair.constraints.common import KAPPA_SCALES
+from partialfair.constraints.tolerance import KAPPA_SCALES
 from partialfair.data.intervals import Interval
 from partialfair.estimators.inputs import InputError, value_errors
 

@@ -1,7 +1,7 @@
 """What there is to choose from: the plug-ins of each kind, with the first sentence of their files."""
 
 import ast
-from pathlib import Path
+import re
 
 from partialfair import plugins
 
@@ -27,10 +27,23 @@ def listed(kind: str) -> dict[str, str]:
         from partialfair.metrics.registry import on_request, registry
 
         return {name: metric.title for name, metric in sorted({**registry(), **on_request()}.items())}
-    return {name: _headline(plugins.file_of(FOLDERS[kind], name)) for name in plugins.names(FOLDERS[kind])}
+    return {name: _described(FOLDERS[kind], name) for name in plugins.names(FOLDERS[kind])}
 
 
-def _headline(file: Path) -> str:
-    """First paragraph of a module's docstring on one line, without its final stop; nothing is imported."""
-    text = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or ""
-    return " ".join(text.split("\n\n")[0].split()).removesuffix(".")
+def _described(folder: str, name: str) -> str:
+    """What a plug-in is in the words of its module; nothing is imported.
+
+    A member of a family is described by the item of its value in the docstring's list of values.
+    """
+    text = ast.get_docstring(ast.parse(plugins.file_of(folder, name).read_text(encoding="utf-8"))) or ""
+    headline, member = _line(text.split("\n\n")[0]), plugins.member(folder, name)
+    if member is None:
+        return headline
+    item = re.search(rf"^- ``{member.value}``: (.+?)(?=\n\n|\n- |\Z)", text, re.MULTILINE | re.DOTALL)
+    words = f"{headline.partition(':')[0]}: {_line(item[1])}" if item else headline
+    return f"{words}; {{name: {member.family}, {member.option}: {member.value}}}"
+
+
+def _line(text: str) -> str:
+    """A text on one line, without its final stop."""
+    return " ".join(text.split()).removesuffix(".")

@@ -3,7 +3,7 @@
 They are taken from the syntax trees of a module and of everything of this project that it imports, without docstrings:
 comments, blank lines, layout and documentation do not change them, and any change of code does. Modules count by
 content, not by name or place: an import stands for the text of what it imports, so moving or renaming a module outdates
-nothing.
+nothing. Of a family with an option, named ``module:value``, the other values' variants do not count.
 
 Imports are found here rather than by grimp, which ``make lint`` uses: the trees are read for their content in any case,
 in which imports have to be replaced, so that nothing would be saved, and every job would need grimp and the tenth of a
@@ -137,6 +137,9 @@ def _parsed(module: str) -> tuple[str, tuple[Path, ...], frozenset[str]]:
     except SyntaxError as error:
         where = path.relative_to(HOUSES[module.partition(".")[0]])
         raise PluginError(f"{where}, line {error.lineno}: {error.msg}; correct it") from error
+    module, _, value = module.partition(":")
+    if value:
+        _keep_variant(tree, value)
     text = _Text(module if path.name == "__init__.py" else module.rpartition(".")[0])
     code = text.of(tree)
     named = {name for target in (module, *text.imported) for name in _with_parents(target)} - {module}
@@ -270,6 +273,16 @@ def _resources(words: Iterable[str], folder: Path) -> Iterator[Path]:
             yield from sorted(inside for inside in path.rglob("*") if inside.is_file())
 
 
+def _keep_variant(tree: ast.Module, value: str) -> None:
+    """Leave out of a family's table ``VARIANTS`` the variants of other values than one."""
+    for node in tree.body:
+        names = [getattr(target, "id", "") for target in node.targets] if isinstance(node, ast.Assign) else []
+        table = getattr(node, "value", None)
+        if names == ["VARIANTS"] and isinstance(table, ast.Dict):
+            position = [getattr(key, "value", None) for key in table.keys].index(value)
+            table.keys, table.values = [table.keys[position]], [table.values[position]]
+
+
 def _with_parents(module: str) -> Iterator[str]:
     """Yield a module and the packages that hold it."""
     parts = module.split(".")
@@ -280,6 +293,7 @@ def _with_parents(module: str) -> Iterator[str]:
 @cache
 def _file(module: str) -> Path | None:
     """Return the file of a module of the three houses, or ``None`` if it is none."""
+    module = module.partition(":")[0]
     house = module.partition(".")[0]
     if house not in HOUSES:
         return None

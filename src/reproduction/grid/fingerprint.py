@@ -123,7 +123,7 @@ def training_hash(algorithm: str, constraint: str, loss: Any = "logistic", surro
 
 @cache
 def _training_hash(algorithm: str, constraint: str, loss: str, fused: bool) -> str:
-    modules = [plugins.module_of("algorithms", algorithm), plugins.module_of("constraints", constraint)]
+    modules = [plugins.module_of("algorithms", algorithm), plugins.source_of("constraints", constraint)]
     known = plugins.names("losses")
     modules += [plugins.module_of("losses", name) for name in {loss, _own_loss(algorithm)} if name in known]
     modules += _metrics_of(constraint)
@@ -180,7 +180,7 @@ def exhibit_hash(config: Config, kinds: Iterable[str], experiments: Iterable[str
     """Hash for drawing: the generic job, the kinds that draw, and the constraints and metrics that they name."""
     shown = [config.experiment(name) for name in experiments]
     modules = {plugins.module_of(KINDS, kind) for kind in kinds}
-    modules |= {plugins.module_of("constraints", experiment.constraint) for experiment in shown}
+    modules |= {plugins.source_of("constraints", experiment.constraint) for experiment in shown}
     code = closure_hash(f"{WORKBENCH}.jobs.{job}", *sorted(modules))
     return hashlib.sha256(f"{code} {_appearance(shown)}".encode()).hexdigest()[:16]
 

@@ -6,8 +6,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
+from partialfair import plugins
 from partialfair.data.intervals import Interval
-from partialfair.errors import ConfigError
+from partialfair.errors import ConfigError, PluginError
 
 
 class StrictModel(BaseModel):
@@ -62,6 +63,15 @@ def _choice(value: Any) -> Any:
     return value if len(value) > 1 else value["name"]
 
 
+def _constraint(value: Any) -> Any:
+    """Return the name of a constraint that is given by it, or by its family and the family's option."""
+    choice = _choice(value)
+    try:
+        return plugins.resolved("constraints", choice)
+    except PluginError as error:
+        raise ValueError(str(error)) from error
+
+
 Seed = Annotated[int, Field(ge=0, lt=2**31)]
 Seeds = Annotated[list[Seed], Field(min_length=1), BeforeValidator(_unique)]
 # Compared as numbers: 0.1 and 1e-1 are one run folder.
@@ -109,7 +119,9 @@ class ExperimentModel(StrictModel):
 
     title: str = Field(description="a few words for tables and pages")
     paper: Name = Field(description="the specification that the experiment belongs to")
-    constraint: str = Field(description="constraint family")
+    constraint: Annotated[str, BeforeValidator(_constraint)] = Field(
+        description="constraint: a name, or a mapping with the name of a family and its option"
+    )
     grid: Annotated[int, Field(ge=1, le=10_000)] = Field(
         10, description="number of ranks at which the constraint is imposed"
     )

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from partialfair.constraints.common import rank_grid
+from partialfair.constraints.partial_statistical_parity import rank_grid
 from partialfair.constraints.surrogates import ClippedLinear, value
 from partialfair.data.intervals import Interval, measure
 from partialfair.errors import DataError

@@ -12,7 +12,7 @@ from papers.stochastic_benchmark.algorithms.stochastic_problem import Stochastic
 from papers.stochastic_benchmark.algorithms.stochastic_run import Plan, run
 from papers.stochastic_benchmark.algorithms.stochastic_switching import StochasticSwitchingSettings, SwitchingSteps
 from partialfair.algorithms.ghost_subproblem import level_weight
-from partialfair.constraints import loss_parity
+from partialfair.constraints.family import built
 from partialfair.constraints.stratum_means import sampled
 from partialfair.data.checkpoint import Checkpoint
 from partialfair.models.stacked import StackedLinear, StackedMLP
@@ -141,7 +141,7 @@ def small_problem(n=400, hidden=(6, 4), slack=0.01, dtype=np.float64, seed=0):
     group = (rng.random(n) < 0.3).astype(int)
     X = rng.normal(size=(n, 5)) + 0.5 * group[:, None]
     y = np.where(X[:, 0] + 0.7 * group + rng.normal(size=n) > 0.3, 1.0, -1.0)
-    means = sampled(loss_parity.build(group, y, interval=[(0.0, 1.0)], kappa=slack))
+    means = sampled(built("loss_parity", group, y, interval=[(0.0, 1.0)], kappa=slack))
     score = StackedMLP(5, hidden) if hidden else StackedLinear(5)
     return StochasticProblem(score, X.astype(dtype), (y > 0).astype(dtype), means)
 

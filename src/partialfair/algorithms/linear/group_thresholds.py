@@ -16,7 +16,7 @@ from partialfair.algorithms.contract import Algorithm, Fit, Look, Task, Trace, u
 from partialfair.algorithms.linear.certificate import LinearPoint
 from partialfair.algorithms.linear.problem import linear_problem, score_at
 from partialfair.algorithms.linear.unconstrained import UnconstrainedSettings, minimum
-from partialfair.constraints.common import slack_per_group
+from partialfair.constraints.tolerance import slack_per_group
 from partialfair.data.dataset import Dataset
 from partialfair.data.intervals import Pairs, for_groups, measure
 from partialfair.errors import ConfigError
