@@ -20,6 +20,7 @@ from pydantic import Field, NonNegativeInt, PositiveFloat, PositiveInt
 from scipy import sparse
 
 from papers.auc_fairness.algorithms.pair_descent import DescentBudget
+from partialfair import plugins
 from partialfair.algorithms.auc.level_set import PairLoss, Rows
 from partialfair.algorithms.auc.quadratic_auc import QuadraticAUC, SetMoments
 from partialfair.algorithms.contract import Algorithm, Fit, Record, Task, Trace, Witness, unsuitable
@@ -34,10 +35,16 @@ from partialfair.models.score_levels import ScoreLevels
 from partialfair.seeding import generator
 
 Vector = NDArray[np.float64]
-PREFIX = "auc_gap_"
+FAMILY = "auc_gap"
 SLACKS = (0.01, 0.03, 0.06, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0, 1.5)
 CONSTANTS = (0.01, 0.1, 0.3, 1.0)
 RARE = 3.09  # standard deviations that a normal variable exceeds once in a thousand times
+
+
+def gap_of(constraint: str) -> str | None:
+    """Return which gap between AUCs a constraint bounds, a name of four sets; ``None`` if it bounds none."""
+    member = plugins.member("constraints", constraint)
+    return member.value if member is not None and member.family == FAMILY else None
 
 
 class AUCSettings(PairLoss):
@@ -88,7 +95,7 @@ class AUCRows:
         if settings.protected >= task.train.n_groups:
             names = ", ".join(task.train.group_names)
             raise ConfigError(f"protected: {settings.protected} is no group code of {task.train.name} ({names})")
-        rows = cls(task, settings, preset(task.constraint))
+        rows = cls(task, settings, preset(gap_of(task.constraint) or task.constraint))
         for table_name, cells in (("training", rows.cells), ("validation", rows.validation_cells)):
             try:
                 rows.sets.require(cell_counts(cells))
@@ -259,8 +266,8 @@ class AUCAlgorithm(Algorithm[S]):
 
     def applies_to(self, constraint: str, data: Dataset) -> str | None:
         """Constraints on AUC gaps, on datasets with two groups."""
-        if not constraint.startswith(PREFIX):
-            return f"it constrains gaps between AUCs (auc_gap_...), not {constraint}"
+        if gap_of(constraint) is None:
+            return f"it constrains gaps between AUCs ({FAMILY}_...), not {constraint}"
         reason = unsuitable(data)
         if reason is None and data.n_groups != 2:
             return f"{data.name} has {data.n_groups} groups, it tells one protected group from the others"

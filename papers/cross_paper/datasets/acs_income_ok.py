@@ -1,11 +1,15 @@
 """ACSIncome 2018, Oklahoma only: complete, and small enough for a test of everything that runs on ACSIncome."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from papers.cross_paper.datasets import acs_income
 from partialfair.data.dataset import Dataset
 from partialfair.errors import DataError
 from reproduction.datasets.spec import DatasetSpec, RawFile
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 SPEC = DatasetSpec(
     name="acs_income_ok",
@@ -42,11 +46,19 @@ def load(raw_dir: Path, levels: acs_income.Levels = "present") -> Dataset:
     Raises:
         DataError: the file is missing or not the table.
     """
+    return acs_income.encode(read_table(raw_dir), SPEC.name, levels)
+
+
+def read_table(raw_dir: Path) -> "pd.DataFrame":
+    """Read the raw columns, whole numbers, in the order of the file.
+
+    Raises:
+        DataError: the file is missing or not the table.
+    """
     import pandas as pd
 
     path = SPEC.path(raw_dir, SPEC.files[0].name)
     try:
-        table = pd.read_csv(path, dtype="int32")
+        return pd.read_csv(path, dtype="int32")
     except ValueError as error:
         raise DataError(f"{path}: not a readable ACSIncome table ({error}); fetch it again") from error
-    return acs_income.encode(table, SPEC.name, levels)

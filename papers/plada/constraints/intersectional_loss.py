@@ -7,13 +7,11 @@ here.
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from partialfair.constraints.parts import Parts, Vector
-from partialfair.constraints.surrogates import Surrogate
+from partialfair.constraints.parts import LossConstraints, Parts, Vector
 from partialfair.constraints.tolerance import slack_per_group
 from partialfair.data.intervals import Interval, for_groups
 from partialfair.errors import NotEstimableError
@@ -24,7 +22,7 @@ FUSED = False
 
 
 @dataclass(frozen=True, eq=False)
-class IntersectionalLoss:
+class IntersectionalLoss(LossConstraints):
     """The constraint ``<v, l> - slack <= 0`` on fixed rows; no indicator occurs, so no surrogate is needed.
 
     Attributes:
@@ -33,7 +31,6 @@ class IntersectionalLoss:
         slack: tolerance.
     """
 
-    ranks_rows: ClassVar[bool] = False
     weight: Vector
     y: Vector
     slack: float
@@ -43,30 +40,9 @@ class IntersectionalLoss:
         """Name of the constraint."""
         return (f"mean over groups of loss of group - loss of all rows <= {self.slack:.4g}",)
 
-    @property
-    def start(self) -> Vector:
-        """No auxiliary variables."""
-        return np.zeros(0)
-
-    @property
-    def start_score(self) -> float:
-        """Scores of zero have the loss 1 in every group."""
-        return 0.0
-
-    def on(self, surrogate: Surrogate) -> "IntersectionalLoss":
-        """The constraint itself, whatever the surrogate."""
-        return self
-
-    def sharp(self) -> "IntersectionalLoss":
-        """The constraint itself: there is no surrogate to sharpen."""
-        return self
-
-    def suit(self, scores: Vector, group: NDArray[np.integer]) -> tuple[Vector, Vector]:
-        """No shifts: scores of zero satisfy the constraint."""
-        return np.zeros(int(group.max()) + 1), np.zeros(0)
-
     def parts(self, scores: Vector, aux: Vector) -> Parts:
         """Rows of positive weight make the convex part, the others and the slack the concave part."""
+        # <v, l> = <max(v, 0), l> - <max(-v, 0), l>, both convex in the scores (PLADA paper, equation (18))
         loss, slope = hinge(scores, self.y)
         up, down = np.maximum(self.weight, 0), np.maximum(-self.weight, 0)
 

@@ -44,15 +44,10 @@ def load(raw_dir: Path) -> Dataset:
     Raises:
         DataError: the file is missing or not the table.
     """
-    import pandas as pd
-
-    path = SPEC.path(raw_dir, SPEC.files[0].name)
-    try:
-        table = pd.read_csv(path, dtype="int32")
-    except ValueError as error:
-        raise DataError(f"{path}: not a readable ACSIncome table ({error}); fetch it again") from error
+    table = acs_income_ok.read_table(raw_dir)
     missing = [name for name in (*FEATURES, "RAC1P", acs_income.LABEL) if name not in table.columns]
     if missing:
+        path = SPEC.path(raw_dir, SPEC.files[0].name)
         raise DataError(f"{path}: column {missing[0]!r} is missing; fetch the file again")
     label = table[acs_income.LABEL].to_numpy(np.float64)
     return acs_state.codes(table, FEATURES, label, "RAC1P", (1,), SPEC.name, ("white", "non-white"))

@@ -19,18 +19,18 @@ Values of the option ``between``:
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
 from partialfair.constraints.family import Variant, variant
-from partialfair.constraints.parts import STEEP, Constraints, Parts, Vector
-from partialfair.constraints.surrogates import ClippedLinear, Surrogate
+from partialfair.constraints.pair_constraints import PairConstraints
+from partialfair.constraints.parts import Constraints, Parts, Vector
+from partialfair.constraints.surrogates import Surrogate
 from partialfair.constraints.tolerance import slack_per_group
 from partialfair.data.auc_sets import PRESETS, FourSets, cell_counts, cells_of
 from partialfair.data.intervals import Interval, for_groups
-from partialfair.errors import ConfigError
 from partialfair.kernels.pair_sums import pair_hinge, sorted_pair_sum
 
 OPTION = "between"
@@ -105,65 +105,40 @@ class AUCGap:
         Raises:
             ConfigError: the surrogate is not piecewise linear.
         """
-        if surrogate.hinges is None:
-            raise ConfigError(
-                f"surrogate: auc_gap_{self.sets.name} sums over all pairs of rows, which takes O(n log n) only with a "
-                "piecewise-linear one; use clipped_linear (option sharpness)"
-            )
-        return AUCGapConstraints(self, surrogate, surrogate.hinges)
+        return AUCGapConstraints.of(self, surrogate, VARIANTS[self.sets.name].name)
 
 
 @dataclass(frozen=True, eq=False)
-class AUCGapConstraints:
+class AUCGapConstraints(PairConstraints[AUCGap]):
     """The constraints ``Delta - kappa <= 0`` and ``-Delta - kappa <= 0`` of every protected group."""
-
-    ranks_rows: ClassVar[bool] = True
-    family: AUCGap
-    surrogate: Surrogate
-    hinges: tuple[float, float]
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
         """Names of the constraints."""
-        title, kappa = self.family.sets.title, self.family.kappa
-        found = []
-        for k in self.family.protected:
-            found += [f"{title} of group {k} <= {kappa:.4g}", f"... >= -{kappa:.4g}"]
-        return tuple(found)
-
-    @property
-    def start(self) -> Vector:
-        """The family has no auxiliary variables."""
-        return np.zeros(0)
-
-    @property
-    def start_score(self) -> float:
-        """Any constant score is feasible."""
-        return self.family.start_score
-
-    def sharp(self) -> "AUCGapConstraints":
-        """The same with a steep clipped-linear surrogate."""
-        steep = ClippedLinear(STEEP)
-        return AUCGapConstraints(self.family, steep, steep.hinges)
+        title, kappa = self.program.sets.title, self.program.kappa
+        pairs = [(f"{title} of group {k} <= {kappa:.4g}", f"... >= -{kappa:.4g}") for k in self.program.protected]
+        return tuple(chain.from_iterable(pairs))
 
     def parts(self, scores: Vector, aux: Vector) -> Parts:
         """Values and derivatives; O(n log n)."""
-        m = len(self.family.protected)
+        # With AUC(G1, G1') = p1 - q1 and AUC(G2, G2') = p2 - q2, all convex: Delta = upper - lower of the convex
+        # upper = p1 + q2 and lower = q1 + p2. The constraints are upper - (lower + kappa), lower - (upper + kappa).
+        m, kappa = len(self.program.protected), self.program.kappa
         convex, concave = np.empty((m, 2)), np.empty((m, 2))
         gradients = []
-        for i, (first, second) in enumerate(self.family.pairs):
-            plus1, minus1, by_plus1, by_minus1 = self._share(scores, first)
-            plus2, minus2, by_plus2, by_minus2 = self._share(scores, second)
-            one, other = plus1 + minus2, minus1 + plus2
-            convex[i], concave[i] = (one, other), (other + self.family.kappa, one + self.family.kappa)
-            gradients.append((by_plus1 + by_minus2, by_minus1 + by_plus2))
+        for i, (first, second) in enumerate(self.program.pairs):
+            p1, q1, by_p1, by_q1 = self._share(scores, first)
+            p2, q2, by_p2, by_q2 = self._share(scores, second)
+            upper, lower = p1 + q2, q1 + p2
+            convex[i], concave[i] = (upper, lower), (lower + kappa, upper + kappa)
+            gradients.append((by_p1 + by_q2, by_q1 + by_p2))
 
         def pull_back(a: Vector, b: Vector) -> tuple[Vector, Vector]:
-            # The second constraint of a group has the parts of the first one swapped.
+            # sum_i a_i f+_i + b_i f-_i = sum over groups of (a1 + b2) upper + (a2 + b1) lower
             weights = a.reshape(m, 2) + b.reshape(m, 2)[:, ::-1]
             residual = np.zeros(scores.size)
-            for (one, other), (by_one, by_other) in zip(weights, gradients, strict=True):
-                residual += one * by_one + other * by_other
+            for (upper_weight, lower_weight), (by_upper, by_lower) in zip(weights, gradients, strict=True):
+                residual += upper_weight * by_upper + lower_weight * by_lower
             return residual, np.zeros(0)
 
         return Parts(convex.ravel(), concave.ravel(), pull_back)
@@ -174,6 +149,7 @@ class AUCGapConstraints:
         if pair is None:
             return 0.5, 0.0, by_plus, by_minus
         a, b = (rows[np.argsort(scores[rows], kind="stable")] for rows in pair)
+        # sigma(x) = max(s x + u, 0) - max(s x + v, 0); each part is s max(x + u/s, 0), averaged over all pairs
         s, values = self.surrogate.sharpness, []
         scale, ones_a, ones_b = s / (a.size * b.size), np.ones(a.size), np.ones(b.size)
         for shift, out in zip(self.hinges, (by_plus, by_minus), strict=True):

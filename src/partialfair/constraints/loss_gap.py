@@ -14,16 +14,14 @@ Values of the option ``notion``:
 
 from dataclasses import dataclass
 from itertools import combinations, product
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from partialfair.constraints.family import Variant, variant
-from partialfair.constraints.parts import Parts, Vector
+from partialfair.constraints.parts import LossConstraints, Parts, Vector
 from partialfair.constraints.stratum_means import LossMeans, log_loss, sigmoid
-from partialfair.constraints.surrogates import Surrogate
 from partialfair.constraints.tolerance import check_tolerance
 from partialfair.data.intervals import Interval
 from partialfair.errors import NotEstimableError
@@ -72,7 +70,7 @@ STRATUM_MEANS = True
 
 
 @dataclass(frozen=True, eq=False)
-class LossGaps:
+class LossGaps(LossConstraints):
     """Constraints ``A L <= slack`` on fixed rows.
 
     Attributes:
@@ -80,7 +78,6 @@ class LossGaps:
         positive: (n,) labels 0/1.
     """
 
-    ranks_rows: ClassVar[bool] = False
     means: LossMeans
     positive: Vector
 
@@ -88,28 +85,6 @@ class LossGaps:
     def labels(self) -> tuple[str, ...]:
         """Names of the constraints."""
         return self.means.labels
-
-    @property
-    def start(self) -> Vector:
-        """No auxiliary variables."""
-        return np.zeros(0)
-
-    @property
-    def start_score(self) -> float:
-        """Scores of zero have the loss log 2 in every stratum."""
-        return 0.0
-
-    def on(self, surrogate: Surrogate) -> "LossGaps":
-        """The same: no indicator occurs, so no surrogate is needed."""
-        return self
-
-    def sharp(self) -> "LossGaps":
-        """The constraints themselves: there is no surrogate to sharpen."""
-        return self
-
-    def suit(self, scores: Vector, group: NDArray[np.integer]) -> tuple[Vector, Vector]:
-        """No shifts: losses are nowhere flat."""
-        return np.zeros(int(group.max()) + 1), np.zeros(0)
 
     def parts(self, scores: Vector, aux: Vector) -> Parts:
         """Positive entries of A make the convex part, negative ones and the slack the concave part."""

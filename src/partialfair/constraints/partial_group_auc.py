@@ -19,16 +19,16 @@ marks of either group. Sorting once per group, all sums follow in linear time: O
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from partialfair.constraints.parts import STEEP, Constraints, Parts, Vector
-from partialfair.constraints.surrogates import ClippedLinear, Surrogate
+from partialfair.constraints.pair_constraints import PairConstraints
+from partialfair.constraints.parts import Constraints, Parts, Vector
+from partialfair.constraints.surrogates import Surrogate
 from partialfair.constraints.tolerance import slack_per_group
 from partialfair.data.intervals import GroupPairs, Interval, bounds, for_groups, measure, require_rows
-from partialfair.errors import ConfigError, NotEstimableError
+from partialfair.errors import NotEstimableError
 from partialfair.kernels.pair_sums import pair_hinge, sorted_pair_sum, top_weights
 
 TITLE = "partial group AUC"
@@ -82,63 +82,39 @@ class GroupAUC:
         Raises:
             ConfigError: the surrogate is not piecewise linear.
         """
-        if surrogate.hinges is None:
-            raise ConfigError(
-                "surrogate: partial_group_auc sums over all pairs of kept rows, which takes O(n log n) only with a "
-                "piecewise-linear one; use clipped_linear (option sharpness)"
-            )
-        return GroupAUCConstraints(self, surrogate, surrogate.hinges)
+        return GroupAUCConstraints.of(self, surrogate, "partial_group_auc")
 
 
 @dataclass(frozen=True, eq=False)
-class GroupAUCConstraints:
+class GroupAUCConstraints(PairConstraints[GroupAUC]):
     """The constraints ``c - 1/2 <= slack`` and ``1/2 - c <= slack`` of every pair of groups k < k'."""
-
-    ranks_rows: ClassVar[bool] = True
-    family: GroupAUC
-    surrogate: Surrogate
-    hinges: tuple[float, float]
 
     @cached_property
     def pairs(self) -> list[tuple[int, int]]:
         """Pairs of groups k < k'."""
-        return list(combinations(range(len(self.family.rows)), 2))
+        return list(combinations(range(len(self.program.rows)), 2))
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
         """Names of the constraints."""
         out = []
-        for k, other in self.pairs:
-            slack = self.family.slack[k, other]
+        for k, m in self.pairs:
+            slack = self.program.slack[k, m]
             out += [
-                f"share of pairs with group {k} above group {other} <= 1/2 + {slack:.4g}",
+                f"share of pairs with group {k} above group {m} <= 1/2 + {slack:.4g}",
                 f"... >= 1/2 - {slack:.4g}",
             ]
         return tuple(out)
 
-    @property
-    def start(self) -> Vector:
-        """The family has no auxiliary variables."""
-        return np.zeros(0)
-
-    @property
-    def start_score(self) -> float:
-        """Any constant score is feasible."""
-        return self.family.start_score
-
-    def sharp(self) -> "GroupAUCConstraints":
-        """The same with a steep clipped-linear surrogate."""
-        steep = ClippedLinear(STEEP)
-        return GroupAUCConstraints(self.family, steep, steep.hinges)
-
     def parts(self, scores: Vector, aux: Vector) -> Parts:
         """Values and derivatives; O(n log n)."""
+        # c = plus - minus:  f1 = plus - (minus + 1/2 + slack),  f2 = minus - (plus - 1/2 + slack)
         marks = self._all_marks(scores)
         convex, concave = np.empty((len(self.pairs), 2)), np.empty((len(self.pairs), 2))
         gradients = []
-        for i, (k, other) in enumerate(self.pairs):
-            slack = self.family.slack[k, other]
-            plus, minus, by_plus, by_minus = self._shares(marks[k], marks[other])
+        for i, (k, m) in enumerate(self.pairs):
+            slack = self.program.slack[k, m]
+            plus, minus, by_plus, by_minus = self._shares(marks[k], marks[m])
             convex[i], concave[i] = (plus, minus), (minus + 0.5 + slack, plus - 0.5 + slack)
             gradients.append((by_plus, by_minus))
 
@@ -146,22 +122,24 @@ class GroupAUCConstraints:
             # The second constraint of a pair has the parts of the first one swapped.
             by_plus = a.reshape(-1, 2) + b.reshape(-1, 2)[:, ::-1]
             residual = np.zeros(scores.size)
-            for i, (k, other) in enumerate(self.pairs):
+            for i, (k, m) in enumerate(self.pairs):
                 for side in (0, 1):
                     weight = by_plus[i, side]
                     if weight:
-                        by_k, by_other = gradients[i][side]
+                        by_k, by_m = gradients[i][side]
                         residual[marks[k].order] += weight * by_k
-                        residual[marks[other].order] += weight * by_other
+                        residual[marks[m].order] += weight * by_m
             return residual, np.zeros(0)
 
         return Parts(convex.ravel(), concave.ravel(), pull_back)
 
-    def _shares(self, k: Marks, other: Marks) -> tuple[float, float, tuple[Vector, Vector], tuple[Vector, Vector]]:
+    def _shares(self, k: Marks, m: Marks) -> tuple[float, float, tuple[Vector, Vector], tuple[Vector, Vector]]:
         """Convex functions whose difference is the mean of sigma over kept pairs, with their subgradients."""
         s, (upper, lower) = self.surrogate.sharpness, self.hinges
-        # The marks of the n' - low lowest rows are P minus those of the low highest.
-        from_low, from_high = other.n_pairs - other.low, other.n_pairs - other.high
+        # plus  = U(high, n'-low') + U(low, n'-high') of upper, and U(low, n'-low') + U(high, n'-high') of lower;
+        # minus = the same with upper and lower swapped. The marks of the n' - low lowest rows are P minus those of the
+        # low highest.
+        from_low, from_high = m.n_pairs - m.low, m.n_pairs - m.high
         plus = (
             (k.high, from_low, upper),
             (k.low, from_high, upper),
@@ -174,16 +152,16 @@ class GroupAUCConstraints:
             (k.high, from_low, lower),
             (k.low, from_high, lower),
         )
-        scale = s / float((k.high - k.low).sum() * (other.high - other.low).sum())
+        scale = s / float((k.high - k.low).sum() * (m.high - m.low).sum())
         sums = []
         for terms in (plus, minus):
-            total, by_k, by_other = 0.0, np.zeros(k.scores.size), np.zeros(other.scores.size)
+            total, by_k, by_m = 0.0, np.zeros(k.scores.size), np.zeros(m.scores.size)
             for p, q, shift in terms:
                 if not (p.any() and q.any()):
                     continue
-                found = sorted_pair_sum(pair_hinge, k.scores, p, other.scores, q, shift / s)
-                total, by_k, by_other = total + found[0], by_k + found[1], by_other + found[2]
-            sums.append((scale * total, (scale * by_k, scale * by_other)))
+                term, term_by_k, term_by_m = sorted_pair_sum(pair_hinge, k.scores, p, m.scores, q, shift / s)
+                total, by_k, by_m = total + term, by_k + term_by_k, by_m + term_by_m
+            sums.append((scale * total, (scale * by_k, scale * by_m)))
         return sums[0][0], sums[1][0], sums[0][1], sums[1][1]
 
     def suit(self, scores: Vector, group: NDArray[np.integer]) -> tuple[Vector, Vector]:
@@ -205,7 +183,8 @@ class GroupAUCConstraints:
 
     def _all_marks(self, scores: Vector) -> list[Marks]:
         """The marked rows of every group."""
-        return [_marks(scores, rows, ranges) for rows, ranges in zip(self.family.rows, self.family.ranges, strict=True)]
+        program = self.program
+        return [_marks(scores, rows, ranges) for rows, ranges in zip(program.rows, program.ranges, strict=True)]
 
 
 def build(
@@ -246,8 +225,8 @@ def build(
 def _slack(intervals: GroupPairs, kappa: float, kappa_scale: str) -> NDArray[np.float64]:
     """Tolerance of the share of kept pairs, (G, G)."""
     lengths = np.array([measure(pairs) for pairs in intervals])
-    whole = np.full((lengths.size, lengths.size), kappa)
-    return whole if kappa_scale == "relative" else whole / np.outer(lengths, lengths)
+    slack = np.full((lengths.size, lengths.size), kappa)
+    return slack if kappa_scale == "relative" else slack / np.outer(lengths, lengths)
 
 
 def _marks(scores: Vector, rows: NDArray[np.int64], ranges: NDArray[np.int64]) -> Marks:

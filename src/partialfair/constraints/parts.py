@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,6 +78,37 @@ class Constraints(Protocol):
         They make a start for solvers on which the constraints, flat where a surrogate saturates, are not flat.
         """
         ...
+
+
+class LossConstraints:
+    """Base of constraints on losses: no indicator occurs, so that they are the same with any surrogate.
+
+    Scores of zero, at which all rows have the same loss, satisfy them.
+    """
+
+    ranks_rows: ClassVar[bool] = False
+
+    @property
+    def start(self) -> Vector:
+        """No auxiliary variables."""
+        return np.zeros(0)
+
+    @property
+    def start_score(self) -> float:
+        """Scores of zero give every row the same loss."""
+        return 0.0
+
+    def on(self, surrogate: Surrogate) -> Self:
+        """The constraints themselves, whatever the surrogate."""
+        return self
+
+    def sharp(self) -> Self:
+        """The constraints themselves: there is no surrogate to sharpen."""
+        return self
+
+    def suit(self, scores: Vector, group: NDArray[np.integer]) -> tuple[Vector, Vector]:
+        """No shifts (G,): losses are nowhere flat."""
+        return np.zeros(int(group.max()) + 1), np.zeros(0)
 
 
 class Program(Protocol):
@@ -157,6 +188,8 @@ class SurrogateMeans:
 
     def parts(self, scores: Vector, aux: Vector) -> Parts:
         """Values and derivatives; O(n Q) for Q thresholds."""
+        # M[s, q] = mean over subset s of upper(score - t_q) or of lower(score - t_q), by the sign of the shift;
+        # f+ = convex side of M, f- = concave side of M
         program = self.program
         base = program.thresholds(aux) - program.shift
         values, slopes = np.empty((2, base.size, scores.size))
@@ -165,6 +198,7 @@ class SurrogateMeans:
         means = self.average @ values.T
 
         def pull_back(a: Vector, b: Vector) -> tuple[Vector, Vector]:
+            # sum over s, q of the weight of M[s, q] times upper' or lower' over n_s; thresholds move against scores
             weights = program.convex.pull_back(means, a) + program.concave.pull_back(means, b)
             by_row = (self.average.T @ weights) * slopes.T
             return by_row.sum(axis=1), program.fold_thresholds(-by_row.sum(axis=0))
@@ -185,19 +219,19 @@ class SurrogateMeans:
         low, high = scores.min() - 2 / self.surrogate.sharpness, scores.max() + 2 / self.surrogate.sharpness
         if self.program.n_aux == 0:
             for k in range(shift.size):
-                own = scores[group == k]
-                shift[k] = -self._threshold(own[None], 0.5 + self.program.start_score, low, high)
+                group_scores = scores[group == k]
+                shift[k] = -self._threshold(group_scores[None], 0.5 + self.program.start_score, low, high)
             return shift, np.zeros(0)
         by_subset = [scores[self.program.row_subset == s] for s in range(self.program.n_subsets)]
-        wanted = np.clip(0.5 - self.program.start, 1e-3, 1 - 1e-3)
-        return shift, np.array([self._threshold(by_subset, float(p), low, high) for p in wanted])
+        shares = np.clip(0.5 - self.program.start, 1e-3, 1 - 1e-3)
+        return shift, np.array([self._threshold(by_subset, float(p), low, high) for p in shares])
 
     def _threshold(self, samples: "list[Vector] | Vector", share: float, low: float, high: float) -> float:
         """Threshold at which the mean over samples of their smoothed share above it is ``share``, by bisection."""
         for _ in range(40):
             middle = (low + high) / 2
-            found = np.mean([value(self.surrogate, part - middle).mean() for part in samples])
-            low, high = (middle, high) if found > share else (low, middle)
+            mean_share = np.mean([value(self.surrogate, sample - middle).mean() for sample in samples])
+            low, high = (middle, high) if mean_share > share else (low, middle)
         return (low + high) / 2
 
     def _inverse(self, share: Vector) -> Vector:

@@ -72,6 +72,7 @@ class Side:
 
     def derivative(self, means: NDArray[np.float64]) -> NDArray[np.float64]:
         """A subgradient of each value by the hinge means, (m, S, Q); ties take the first alternative."""
+        # d f_i / d H[s, q] = sum of a_ij over the terms j whose maximum is attained at (s, q)
         i, j, subset, threshold = self.selected(means)
         out = np.zeros((len(self.weight), *means.shape))
         np.add.at(out, (i, subset, threshold), self.weight[i, j])
@@ -91,7 +92,7 @@ class Side:
         return self.weight, self.subset, self.threshold, self.constant
 
     @cached_property
-    def _places(self) -> NDArray[np.int64]:
+    def _positions(self) -> NDArray[np.int64]:
         """Constraint and term of every entry of (m, J)."""
         return np.indices(self.weight.shape)
 
@@ -102,7 +103,7 @@ class Side:
     def selected(self, means: NDArray[np.float64]) -> tuple[NDArray[np.int64], ...]:
         """Constraint, term, subset and threshold of every attained alternative that holds a hinge."""
         choice = self.choice(means)
-        i, j = self._places
+        i, j = self._positions
         subset, threshold = self.subset[i, j, choice], self.threshold[i, j, choice]
         used = subset != NONE
         return i[used], j[used], subset[used], threshold[used]
@@ -167,6 +168,7 @@ class HingeProgram:
 
     def values(self, scores: NDArray[np.float64], aux: NDArray[np.float64]) -> NDArray[np.float64]:
         """Constraint values f (m,); the constraints hold where none is positive."""
+        # f = f+(H) - f-(H)
         means = self.hinge_means(scores, aux)
         return self.convex.values(means) - self.concave.values(means)
 
@@ -174,6 +176,7 @@ class HingeProgram:
         self, scores: NDArray[np.float64], aux: NDArray[np.float64], multipliers: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """``sum_i multipliers[i] * f_i'``: residual per row (n,) and derivative by the auxiliaries (P,)."""
+        # f'_i = sum_{s, q} (d f_i / d H[s, q]) H'[s, q]
         means = self.hinge_means(scores, aux)
         return self.pull_back(scores, aux, self.slope_weights(means, multipliers))
 
@@ -194,6 +197,7 @@ class HingeProgram:
         self, scores: NDArray[np.float64], aux: NDArray[np.float64], weights: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Derivative of ``sum(weights * H)`` by the scores (n,) and by the auxiliaries (P,)."""
+        # d H[s, q] / d score_i = 1[score_i > t_q] / n_s for the rows i of subset s;  d H[s, q] / d t_q = -sum_i of it
         above = scores[:, None] > self.thresholds(aux)
         counts = np.maximum(np.bincount(self.row_subset, minlength=self.n_subsets), 1)
         share = weights[self.row_subset] / counts[self.row_subset, None]

@@ -129,7 +129,7 @@ class HingeMeans:
 
     @property
     def start(self) -> Array:
-        """The program's own, feasible with all scores equal to its ``start_score``."""
+        """Auxiliary variables of the program (P,), feasible with all scores equal to its ``start_score``."""
         return self.program.start
 
     @property
@@ -160,7 +160,7 @@ class HingeMeans:
     def weights(self, means: Array, multipliers: Array) -> Array:
         """Of the alternatives that attain each maximum."""
         return np.stack(
-            [self.program.slope_weights(one, v) for one, v in zip(np.asarray(means, float), multipliers, strict=True)]
+            [self.program.slope_weights(run, v) for run, v in zip(np.asarray(means, float), multipliers, strict=True)]
         )
 
     def pull_back(self, scores: Array, positive: Array, aux: Array, weights: Array) -> tuple[Array, Array]:
@@ -179,5 +179,5 @@ def sampled(program: Any) -> StratumMeans | None:
     """What a family's ``build`` returned, as functions of stratum means; ``None`` if it is none."""
     if isinstance(program, HingeProgram):
         return HingeMeans(program)
-    found = getattr(program, "means", None)
-    return found if isinstance(found, LossMeans) else None
+    means = getattr(program, "means", None)
+    return means if isinstance(means, LossMeans) else None

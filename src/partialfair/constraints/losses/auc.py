@@ -33,6 +33,7 @@ class QuadraticAUC(ConvexLoss):
 
     def convex(self, scores: Vector) -> tuple[float, Vector]:
         """Mean over pairs, and its derivative by the scores (n,)."""
+        # f = (1 - m_+ + m_-)^2 + v_+ + v_-;  df/ds_i = 2 (s_i - m_+ - gap) / n_+,  df/ds_j = 2 (s_j - m_- + gap) / n_-
         positive, negative = scores[self.classes.positive], scores[self.classes.negative]
         gap = 1.0 - positive.mean() + negative.mean()
         residual = np.empty(scores.size)
@@ -51,8 +52,7 @@ class HingeAUC(ConvexLoss):
 
     def convex(self, scores: Vector) -> tuple[float, Vector]:
         """Mean over pairs, and a subgradient by the scores (n,)."""
-        every = self.classes.negative.size
-        return pair_loss(self.classes, scores, self.surrogate, every)
+        return pair_loss(self.classes, scores, self.surrogate, self.classes.negative.size)
 
 
 def build(y: Vector, surrogate: str = "quadratic") -> Loss:

@@ -39,8 +39,8 @@ class PartialAUC:
 
     def _sums(self, scores: Vector, ends: np.ndarray) -> tuple[float, Vector]:
         scale = self.classes.negative.size / int(np.diff(self.ranges).sum())
-        found = [pair_loss(self.classes, scores, self.surrogate, int(end)) for end in ends]
-        return scale * sum(value for value, _ in found), scale * np.sum([residual for _, residual in found], axis=0)
+        sums = [pair_loss(self.classes, scores, self.surrogate, int(end)) for end in ends]
+        return scale * sum(value for value, _ in sums), scale * np.sum([residual for _, residual in sums], axis=0)
 
 
 def build(y: Vector, fpr: Any = ((0.0, 0.3),), surrogate: str = "hinge") -> Loss:
@@ -58,14 +58,14 @@ def build(y: Vector, fpr: Any = ((0.0, 0.3),), surrogate: str = "hinge") -> Loss
     """
     if surrogate not in KERNELS:
         raise ConfigError(f"loss partial_auc: surrogate is {surrogate!r}; {did_you_mean(str(surrogate), KERNELS)}")
-    kept = Interval.of(fpr)
-    if kept.per_group:
+    rates = Interval.of(fpr)
+    if rates.per_group:
         raise ConfigError(f"loss partial_auc: fpr is {fpr!r}, one interval per group; give pairs for all negatives")
     classes = Classes.of(y)
-    return PartialAUC(classes, surrogate, _kept(kept.first, classes.negative.size))
+    return PartialAUC(classes, surrogate, _positions(rates.first, classes.negative.size))
 
 
-def _kept(pairs: Pairs, n_negatives: int) -> np.ndarray:
+def _positions(pairs: Pairs, n_negatives: int) -> np.ndarray:
     """Positions of the kept negatives as half-open ranges (P, 2)."""
     ranges = bounds(pairs, n_negatives)
     if not np.diff(ranges).sum():
