@@ -237,9 +237,10 @@ def file_of(package: str, name: str) -> Path:
     if name not in files:
         kind, family = SINGULAR[_short(package)], families(package).get(name)
         if family:
-            option, values = family[0].option, ", ".join(entry.value for entry in family)
+            form = f"{{name: {name}, {family[0].option}: {family[0].value}}}"
             raise PluginError(
-                f"{kind} {name!r} needs {option}: write {{name: {name}, {option}: ...}} with one of {values}"
+                f"{kind} {name!r} is a family and needs its option {family[0].option}; use one of "
+                f"{', '.join(entry.name for entry in family)} (in a grid, {form} is another form)"
             )
         raise PluginError(f"unknown {kind} {name!r}; {did_you_mean(name, files)}")
     return files[name]

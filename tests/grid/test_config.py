@@ -109,7 +109,11 @@ REFUSED = [
     ),
     ("experiments/demo/constraint", {"name": "loss_parity", "notion": "parity"}, ["'loss_parity' takes no option"]),
     ("experiments/demo/constraint", {"between": "group"}, ["demo.constraint is {'between': 'group'}", "a name"]),
-    ("experiments/demo/constraint", "partial_rates", ["demo.constraint", "needs notion", "demographic_parity, "]),
+    (
+        "experiments/demo/constraint",
+        "partial_rates",
+        ["demo.constraint", "its option notion", "partial_demographic_parity, "],
+    ),
     ("experiments/demo/runs/simulatd", TINY["experiments"]["demo"]["runs"]["simulated"], ["simulatd", "'simulated'"]),
     ("datasets/bnak", {}, ["datasets.bnak", "'bank'"]),
     ("datasets/simulated", {"row": 3}, ["datasets.simulated.row: unknown option", "'rows'"]),
