@@ -20,6 +20,7 @@ from papers.stochastic_benchmark.algorithms.stochastic_switching import (  # noq
     StochasticSwitchingSettings,
     SwitchingSteps,
 )
+from partialfair.algorithms.stochastic_steps import largest, prox_linear_signs, sign  # noqa: E402
 from partialfair.errors import ConfigError  # noqa: E402
 from partialfair.torch.rules import (  # noqa: E402
     Ascent,
@@ -28,9 +29,6 @@ from partialfair.torch.rules import (  # noqa: E402
     Slacks,
     Switching,
     at_least_zero,
-    largest,
-    sign,
-    signs,
 )
 
 Array = Any
@@ -165,7 +163,7 @@ def test_plada_gives_the_steps_of_the_papers_run(reading: Any) -> None:
             rows = np.moveaxis(jacobian, 2, 0)  # (B, m, d)
             gram = rows @ rows.swapaxes(1, 2)
             value = now.gaps.T - eta * (rows @ loss.T[:, :, None])[:, :, 0]
-            chosen = signs(gram, value, dual, eta)
+            chosen = prox_linear_signs(gram.transpose(1, 2, 0), value.T, dual.T, eta).T
             kinks += np.sum(abs(chosen) < 0.999)
             theta = theta - eta * (loss + np.einsum("bmd,bm->db", rows, dual * chosen))
         state |= rule.commit(state, weights, k, PrimalStep(eta))
@@ -241,8 +239,8 @@ def test_signs_solve_the_subproblem(seed: int, m: int) -> None:
     random = np.random.default_rng(seed)
     jacobian, dual, lr = random.normal(size=(m, 12)), random.random(m) + 0.1, 0.05
     gram, value = jacobian @ jacobian.T, 0.2 * random.normal(size=m)
-    found = signs(torch.as_tensor(gram), torch.as_tensor(value), torch.as_tensor(dual), lr).numpy()
-    np.testing.assert_allclose(found, signs(gram, value, dual, lr), atol=1e-12)
+    found = prox_linear_signs(*(torch.as_tensor(part) for part in (gram, value, dual)), lr).numpy()
+    np.testing.assert_allclose(found, prox_linear_signs(gram, value, dual, lr), atol=1e-12)
     after = value - lr * gram @ (dual * found)
     assert (np.abs(found) <= 1).all()
     inside = np.abs(found) < 1

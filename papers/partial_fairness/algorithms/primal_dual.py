@@ -10,13 +10,14 @@ all of one sample per step, V = sqrt(T) and a = T. Objective and constraints of 
 O(1 / sqrt(T)) of the optimum; Q / V estimates the multipliers.
 """
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+from partialfair.algorithms import stochastic_steps
 
 Point = TypeVar("Point")  # an array or tensor: what can be added, subtracted and scaled
 
@@ -62,14 +63,14 @@ def primal_dual(
         steps: T.
         step_scale: a = T / step_scale.
     """
-    weight, length = math.sqrt(steps), step_scale / (2 * steps)
+    weight, length = stochastic_steps.loss_weight(steps), step_scale / (2 * steps)
     x, total = start, start * 0.0  # type: ignore[operator]
     late = steps // 2
     seen = np.zeros_like(queues)
     for t in range(steps):
         sample = draw(t)
         following = x - length * sample.gradient(x, weight, queues)
-        queues = np.maximum(queues + sample.extrapolated(x, following), 0.0)
+        queues = stochastic_steps.moved_queues(queues, sample.extrapolated(x, following))
         x, total = following, total + following
         if t >= late:
             seen = seen + queues / weight

@@ -24,6 +24,7 @@ from scipy.special import expit
 from papers.partial_fairness.algorithms.network_problem import NetworkProblem
 from papers.partial_fairness.algorithms.networks import DeepIDCASettings
 from papers.partial_fairness.algorithms.primal_dual import primal_dual
+from partialfair.algorithms import stochastic_steps as steps
 from partialfair.models.network_function import Inputs, to_numpy
 
 Vector = NDArray[np.float64]
@@ -127,7 +128,8 @@ class _Batch:
             residual, anchor_by_aux = self._pull_back(self.anchor_hinges, concave)
             by_w = by_w - _vjp(self.anchor_scores, self.anchor_leaf, residual)
             by_aux = by_aux - anchor_by_aux
-        by_w = by_w + self.rho * (weight + float(queues.sum())) * (w - self.anchor_w)
+        # V f0' + sum_i Q_i (f_i+' - f_i-'(v_k)) + rho (V + sum_i Q_i) (w - w_k)
+        by_w = steps.plus(by_w, w - self.anchor_w, steps.proximal_weight(self.rho, weight, queues))
         return self.problem.point(by_w, by_aux)
 
     def extrapolated(self, x: torch.Tensor, following: torch.Tensor) -> Vector:
@@ -137,14 +139,15 @@ class _Batch:
         (w, aux), (next_w, next_aux) = self.problem.parts(x), self.problem.parts(following)
         step = function.tangent(w, next_w - w, self.inputs)
         moved = self._moved(self.hinges, step, next_aux - aux)
-        convex = program.convex.values(self.hinges.means) + _along(program.convex.derivative(self.hinges.means), moved)
+        convex = program.convex.values(self.hinges.means)
+        slope = _along(program.convex.derivative(self.hinges.means), moved)
         step = function.tangent(self.anchor_w, next_w - self.anchor_w, self.inputs)
         moved = self._moved(self.anchor_hinges, step, next_aux - self.anchor_aux)
         means = self.anchor_hinges.means
-        linear = program.concave.values(means) + _along(program.concave.derivative(means), moved)
+        concave, tangent = program.concave.values(means), _along(program.concave.derivative(means), moved)
         distance = w - self.anchor_w
-        proximal = self.rho * float(0.5 * distance @ distance + distance @ (next_w - w))
-        return convex - linear + proximal
+        proximal = self.rho * float(steps.half_distance(distance @ distance, distance @ (next_w - w)))
+        return steps.extrapolated(convex, slope, concave, tangent, proximal)
 
     def _hinges(self, scores: Vector, aux: Vector) -> _Hinges:
         excess = scores[:, None] - self.problem.program.thresholds(aux)

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from papers.plada.algorithms.group_losses import Array, GroupLosses, Loss, loss_of
-from papers.plada.algorithms.plada_solver import Parameters
+from papers.plada.algorithms.plada_solver import Parameters, dual_centre
+from partialfair.algorithms import stochastic_steps as steps
 from partialfair.models.stacked import StackedMLP
 
 Dual = Literal["all", "sampled", "none"]
@@ -92,14 +93,11 @@ class NetworkPlada:
 
     def _move(self, active: Any) -> None:
         """Move slack and multipliers of some constraints (lines 4 to 6 of Algorithm 1)."""
-        p, rho = self.parameters, self.parameters.rho
-        apart = self.lam[active] - self.mu[active]
-        delta = p.kappa / (self.iteration + 1)
-        gamma = min(p.gamma_0, rho * delta / (float(np.sum(apart**2)) + 1))
-        self.u[active] = np.clip(self.u[active] - p.tau * self.lam[active], 0.0, p.u_max)
-        self.mu[active] = self.mu[active] + gamma * apart / rho
+        p = self.parameters
+        self.u[active] = steps.perturbed_slack(self.u[active], self.lam[active], p.tau, p.u_max)
+        self.mu[active] = dual_centre(self.mu[active], self.lam[active], self.iteration, p)
         values = self.groups.values(self.network.losses)
-        self.lam[active] = self.mu[active] + rho * (values[active] + self.u[active])
+        self.lam[active] = steps.perturbed_dual(self.mu[active], values[active], self.u[active], p.rho)
 
 
 class MultiplierModel:
@@ -135,27 +133,30 @@ class MultiplierModel:
 
     def multipliers(self, groups: NDArray[np.integer] | slice = slice(None)) -> Array:
         """Multipliers (J,), at least 0, that the second network gives the described groups."""
-        return np.abs(self.model.forward(self.phi, self._descriptions[None, groups])[0][0])
+        return steps.model_multipliers(self.model.forward(self.phi, self._descriptions[None, groups])[0][0])[0]
 
     def step(self) -> None:
         """One Adagrad step of both networks, with the constraint of one group drawn at random."""
         network = self.network
         j = self._stream.integers(self.groups.m, size=1)
-        out, cache = self.model.forward(self.phi, self._descriptions[None, j])
+        outputs, cache = self.model.forward(self.phi, self._descriptions[None, j])
+        multipliers, slope = steps.model_multipliers(outputs)
         row = self.groups.weights[j[0]]
-        weights = np.float32(1 / len(network.losses)) + np.abs(out[0, 0]) * row
+        weights = np.float32(1 / len(network.losses)) + multipliers[0, 0] * row
         wrong = (network.losses >= 1.0) if network.kind == "hinge" else (network.losses >= np.log(2.0))
         violation = float(row @ wrong) - self.groups.eps  # of the 0-1 errors
         by_theta = network.gradient(weights)
-        by_phi = -self.dual_scale * violation * self.model.backward(self.phi, cache, np.sign(out))
-        network.theta = self._adagrad(network.theta, by_theta, self._squares[0])
-        self.phi = self._adagrad(self.phi, by_phi, self._squares[1])
+        by_phi = steps.model_weights(violation, self.dual_scale) * self.model.backward(self.phi, cache, slope)
+        network.theta = adagrad(network.theta, by_theta, self._squares[0], self.rate)
+        self.phi = adagrad(self.phi, by_phi, self._squares[1], self.rate)
         network.refresh()
 
-    def _adagrad(self, point: Array, gradient: Array, squares: Array) -> Array:
-        squares += gradient**2
-        moved = point - np.float32(self.rate) * gradient / (np.sqrt(squares) + np.float32(ADAGRAD_EPSILON))
-        return moved.astype(np.float32)
+
+def adagrad(point: Array, gradient: Array, squares: Array, rate: float) -> Array:
+    """The point (1, size) after a step of Adagrad, in single precision; ``squares`` grows in its place."""
+    squares += gradient**2
+    moved = point - np.float32(rate) * gradient / (np.sqrt(squares) + np.float32(ADAGRAD_EPSILON))
+    return moved.astype(np.float32)
 
 
 def best_candidate(violations: Array, objectives: Array) -> int:

@@ -14,16 +14,15 @@ from types import SimpleNamespace
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field, PositiveFloat
 
 from papers.plada.algorithms.gap_problem import Array, GapProblem, excess
+from partialfair.algorithms import stochastic_steps as steps
 from partialfair.algorithms.contract import Settings
 
 ThetaStep = Literal["linearised", "prox_linear", "exact"]
-SWEEPS = 20  # coordinate updates of the box-constrained dual of a step with several constraints
 ROUNDS = 30  # re-linearisations of an exact step
-SETTLED = 1e-13
+SETTLED = 1e-13  # largest move of a re-linearisation after which the subproblem counts as solved
 
 
 class Constants(Settings):
@@ -116,24 +115,23 @@ class Plada:
 
     def step(self) -> None:
         """Do one iteration (lines 3 to 7 of Algorithm 1)."""
-        p, rho = self.parameters, self.parameters.rho
+        p = self.parameters
         theta = self._theta()
-        u = np.clip(self.u - p.tau * self.lam, 0.0, p.u_max)
-        apart = self.lam - self.mu
-        delta = p.kappa / (self.iteration + 1)
-        gamma = np.minimum(p.gamma_0, rho * delta / (np.sum(apart**2, axis=0) + 1))
-        mu = self.mu + gamma * apart / rho
+        # u' = clip(u - tau lambda, 0, u_max);  mu' = mu + gamma (lambda - mu) / rho
+        self.u = steps.perturbed_slack(self.u, self.lam, p.tau, p.u_max)
+        self.mu = dual_centre(self.mu, self.lam, self.iteration, p, axis=0)
+        # lambda' = mu' + rho (G(theta') + u')
         self.state = self.problem.state(theta)
         self.work += 1
-        self.lam = mu + rho * (excess(self.problem, self.state) + u)
-        self.u, self.mu = u, mu
+        self.lam = steps.perturbed_dual(self.mu, excess(self.problem, self.state), self.u, p.rho)
         self.iteration += 1
 
     def _theta(self) -> Array:
         """The new theta, from the values at the present one."""
         eta, theta = self.parameters.eta, self.state.theta
         if self.theta_step == "linearised":
-            direction = self.problem.combined(self.state, np.ones(theta.shape[1]), self.lam * np.sign(self.state.gaps))
+            weights = self.lam * steps.sign(self.state.gaps)
+            direction = self.problem.combined(self.state, np.ones(theta.shape[1]), weights)
             self.work += 1
             return self.problem.project(theta - eta * direction)
         loss, jacobian = self.problem.gradients(self.state)
@@ -161,9 +159,7 @@ class Plada:
 def _prox_linear_step(gaps: Array, jacobian: Array, at: Array, centre: Array, lam: Array, eta: Any) -> Array:
     """``argmin_y sum_j lam_j |h_j + <grad h_j, y - at>| + ||y - centre||^2 / (2 eta)``, (d, B).
 
-    By duality over ``s in [-1, 1]^m``: ``y = centre - eta J'(lam s)``, and coordinate j of s is
-    ``clip(rest_j / (eta lam_j ||grad h_j||^2), -1, 1)`` with the others fixed; for one constraint this is the solution.
-    Where lam_j <= 0 the term is concave, and the better of its two branches is taken.
+    It is ``y = centre - eta J'(lam s)``, s of :func:`~partialfair.algorithms.stochastic_steps.prox_linear_signs`.
 
     Args:
         gaps: (m, B) gaps at the point of linearisation.
@@ -175,25 +171,14 @@ def _prox_linear_step(gaps: Array, jacobian: Array, at: Array, centre: Array, la
     """
     products = np.einsum("idb,jdb->ijb", jacobian, jacobian)
     value = gaps + np.einsum("jdb,db->jb", jacobian, centre - at)
-    signs = np.where(value >= 0, 1.0, -1.0)
-    m = len(gaps)
-    for _ in range(SWEEPS if m > 1 else 1):
-        moved = 0.0
-        for j in range(m):
-            others = np.einsum("ib,ib->b", products[j], lam * signs) - products[j, j] * lam[j] * signs[j]
-            new = _sign(value[j] - eta * others, eta * lam[j] * products[j, j])
-            moved = max(moved, float(np.abs(new - signs[j]).max()))
-            signs[j] = new
-        if moved < SETTLED:
-            break
+    signs = steps.prox_linear_signs(products, value, lam, eta)
     return centre - eta * np.einsum("jdb,jb->db", jacobian, lam * signs)
 
 
-def _sign(value: Array, curvature: Array) -> NDArray[np.float64]:
-    """The subgradient of the absolute value at the minimum: inside (-1, 1) where the minimum is the kink."""
-    convex = curvature > 0
-    inside = np.clip(value / np.where(convex, curvature, 1.0), -1.0, 1.0)
-    return np.where(convex, inside, np.where(value >= 0, 1.0, -1.0))
+def dual_centre(centre: Array, dual: Array, iteration: int, parameters: Any, axis: int = -1) -> Array:
+    """The centre mu of the multipliers after lines 5 and 6 of Algorithm 1, with the constants of ``parameters``."""
+    p = parameters
+    return steps.perturbed_centre(centre, dual, iteration, penalty=p.rho, dual_step=p.gamma_0, decay=p.kappa, axis=axis)
 
 
 def safe_steps(loss_curvature: float, jacobian_norm: float, rho: float) -> tuple[float, float]:

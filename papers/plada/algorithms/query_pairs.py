@@ -12,8 +12,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from papers.plada.algorithms.network_plada import ADAGRAD_EPSILON
-from papers.plada.algorithms.plada_solver import Parameters
+from papers.plada.algorithms.network_plada import adagrad
+from papers.plada.algorithms.plada_solver import Parameters, dual_centre
+from partialfair.algorithms import stochastic_steps as steps
 from partialfair.models.stacked import StackedMLP
 
 Array = NDArray[np.floating]
@@ -107,20 +108,18 @@ class RankingPlada:
 
     def step(self, query: Query) -> None:
         """Do one iteration on one query."""
-        p, rho = self.parameters, self.parameters.rho
+        p = self.parameters
         margins, cache = self.ranker.margins(query)
         _, by_margin = query.loss(margins)
         _, by_gap = query.hinge_gap(margins)
         gradient = self.ranker.gradient(query, cache, by_margin + float(self.lam @ SIGNS) * by_gap)
         self.ranker.theta = self.ranker.theta - np.float32(p.eta) * gradient
-        u = np.clip(self.u - p.tau * self.lam, 0.0, p.u_max)
-        apart = self.lam - self.mu
-        gamma = min(p.gamma_0, rho * p.kappa / (self.iteration + 1) / (float(apart @ apart) + 1))
-        self.mu = self.mu + gamma * apart / rho
+        u = steps.perturbed_slack(self.u, self.lam, p.tau, p.u_max)
+        self.mu = dual_centre(self.mu, self.lam, self.iteration, p)
         if not self.constrained:  # an unconstrained fit, for comparison
             return
         gap, _ = query.hinge_gap(self.ranker.margins(query)[0])
-        self.lam = self.mu + rho * (SIGNS * gap - self.eps + u)
+        self.lam = steps.perturbed_dual(self.mu, SIGNS * gap - self.eps, u, p.rho)
         self.u = u
         self.iteration += 1
 
@@ -142,20 +141,16 @@ class RankingMultiplierModel:
         margins, cache = self.ranker.margins(query)
         described = np.repeat(query.X[:1, -self._inputs :], 2, axis=0)
         described = np.column_stack([described, SIGNS]).astype(np.float32)
-        out, phi_cache = self.model.forward(self.phi, described[None])
-        lam = np.abs(out[0]).astype(np.float64)
+        outputs, phi_cache = self.model.forward(self.phi, described[None])
+        lam, slope = steps.model_multipliers(outputs[0])
         _, by_margin = query.loss(margins)
         _, by_gap = query.hinge_gap(margins)
-        by_theta = self.ranker.gradient(query, cache, by_margin + float(lam @ SIGNS) * by_gap)
+        by_theta = self.ranker.gradient(query, cache, by_margin + float(lam.astype(np.float64) @ SIGNS) * by_gap)
         violations = SIGNS * query.errors(margins)[1] - self.eps
-        residual = -self.dual_scale * violations * np.sign(out[0])
+        residual = steps.model_weights(violations, self.dual_scale) * slope
         by_phi = self.model.backward(self.phi, phi_cache, residual[None].astype(np.float32))
-        self.ranker.theta = self._adagrad(self.ranker.theta, by_theta, self._squares[0])
-        self.phi = self._adagrad(self.phi, by_phi, self._squares[1])
-
-    def _adagrad(self, point: Array, gradient: Array, squares: Array) -> Array:
-        squares += gradient**2
-        return (point - np.float32(self.rate) * gradient / (np.sqrt(squares) + ADAGRAD_EPSILON)).astype(np.float32)
+        self.ranker.theta = adagrad(self.ranker.theta, by_theta, self._squares[0], self.rate)
+        self.phi = adagrad(self.phi, by_phi, self._squares[1], self.rate)
 
 
 def ndcg(scores: Array, positive: NDArray[np.bool_], depth: int = 10) -> float:

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from papers.plada.algorithms.gap_problem import Array, GapProblem, worst
+from partialfair.algorithms import stochastic_steps as steps
 
 
 @dataclass(frozen=True)
@@ -80,8 +81,5 @@ class SwitchingGaps:
 
 def active_subgradient(problem: GapProblem, gaps: Array, where: Array) -> Array:
     """Coefficients (m, B) of the gaps' gradients in a subgradient of the largest constraint; 0 elsewhere."""
-    active = np.argmax(np.abs(gaps) - problem.eps[:, None], axis=0)
-    coefficients = np.zeros_like(gaps)
-    columns = np.arange(gaps.shape[1])
-    coefficients[active, columns] = np.sign(gaps[active, columns])
-    return coefficients * where
+    active = steps.largest(np.abs(gaps) - problem.eps[:, None], axis=0)
+    return active * steps.sign(gaps) * where

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from papers.plada.algorithms import plada_solver
 from papers.plada.algorithms.gap_problem import excess, kkt_residuals
 from papers.plada.algorithms.plada_solver import Parameters, Plada, _prox_linear_step, safe_steps
 from papers.plada.tests.toy_gaps import toy
+from partialfair.algorithms import stochastic_steps
 
 T1 = {"eta": 0.05, "tau": 0.06}
 
@@ -134,7 +134,7 @@ def prox_linear(seeds, m, eta=0.3):
 @settings(max_examples=60)
 @given(st.integers(0, 10_000), st.integers(1, 4))
 def test_prox_linear_step_minimises_its_model(seed, m):
-    with patch.object(plada_solver, "SWEEPS", 2000):
+    with patch.object(stochastic_steps, "SWEEPS", 2000):
         found, model = prox_linear([seed], m)
     rng = np.random.default_rng(seed)
     nearby = [model(found + 10.0 ** rng.uniform(-4, 0) * rng.normal(size=found.shape)) for _ in range(200)]
@@ -145,7 +145,7 @@ def test_prox_linear_step_minimises_its_model(seed, m):
 def test_twenty_sweeps_are_nearly_enough(m, worst):
     """Nearly parallel gradients leave an error: of 10,001 steps with 4 gaps 15 have more than 2%, none 7%."""
     found, model = prox_linear(range(9_500, 10_000), m)
-    with patch.object(plada_solver, "SWEEPS", 4000):
+    with patch.object(stochastic_steps, "SWEEPS", 4000):
         best, _ = prox_linear(range(9_500, 10_000), m)
     excess = (model(found) - model(best)) / (1 + model(found))
     assert excess.max() <= worst and np.quantile(excess, 0.99) <= 0.02 and excess.min() >= -1e-9

@@ -15,6 +15,7 @@ from papers.stochastic_benchmark.algorithms.row_streams import Streams, with_two
 from papers.stochastic_benchmark.algorithms.stochastic_problem import Sampled, StochasticProblem
 from papers.stochastic_benchmark.algorithms.stochastic_run import State
 from papers.stochastic_benchmark.algorithms.stochastic_tasks import Stochastic, StochasticSettings
+from partialfair.algorithms import stochastic_steps as steps
 from partialfair.algorithms.contract import Look
 from partialfair.data.dataset import Dataset
 from partialfair.models.stacked import Array
@@ -57,8 +58,8 @@ class SmoothedSteps:
         """Rows of every step: of the objective, and two draws for the constraints."""
         if self.settings.full_batch:
             return None
-        own = self.settings
-        return with_two_draws(len(problem.X), problem.strata, own.batch, own.group_batch, seeds, own.cyclic)
+        batch, group_batch, cyclic = self.settings.batch, self.settings.group_batch, self.settings.cyclic
+        return with_two_draws(len(problem.X), problem.strata, batch, group_batch, seeds, cyclic)
 
     def start(self, problem: Sampled, x: Array) -> State:
         """State before the first step."""
@@ -67,29 +68,31 @@ class SmoothedSteps:
         return state | {"anchor": x.copy(), "slack_anchor": np.zeros((runs, m))}
 
     def step(self, problem: Sampled, streams: Streams | None, state: State, k: int) -> None:
-        """One step of every run."""
-        last = self.settings.whole_last_step and k == self.settings.steps - 1
+        """Take one step of every run; the formulas are those of :mod:`partialfair.algorithms.stochastic_steps`."""
+        settings = self.settings
+        last = settings.whole_last_step and k == settings.steps - 1
         drawn, streams = streams, None if last else streams
         objective, first, second = (None, None, None) if streams is None else (part.at(k) for part in streams)
-        x, slack = state["x"], state["slack"]
+        x, slack, dual = state["x"], state["slack"], state["dual"]
         values, pull_back = problem.constraints(x, first)
-        dual = state["dual"]
+        # y' = y + eta (c + s), 0 where its norm reaches M_y;  v = y' + rho (c' + s)
         if not last:
-            dual = dual + self.settings.dual_step * (values + slack)
-            dual[np.linalg.norm(dual, axis=1) >= self.settings.dual_bound] = 0.0
-        other = values if streams is None else problem.constraints(x, second)[0]
-        v = dual + self.settings.penalty * (other + slack)
+            dual = steps.bounded_dual(dual, slack, values, settings.dual_step, settings.dual_bound)
+        again = values if streams is None else problem.constraints(x, second)[0]
+        weights = steps.penalised(dual, slack, again, settings.penalty)
+        # g = f' + c'(x)' v + mu (x - a), and v + mu (s - a_s) of the slacks;  a' = a + beta (x - a)
         gradient = problem.gradient(x, objective)
-        gradient += pull_back(v)
-        by_slack = v
-        if self.settings.proximal:
-            gradient += x.dtype.type(self.settings.proximal) * (x - state["anchor"])
-            by_slack = v + self.settings.proximal * (slack - state["slack_anchor"])
-            state["anchor"] += x.dtype.type(self.settings.smoothing) * (x - state["anchor"])
-            state["slack_anchor"] += self.settings.smoothing * (slack - state["slack_anchor"])
-        gradient *= x.dtype.type(self.settings.step_size)
+        gradient += pull_back(weights)
+        if settings.proximal:
+            mu, beta = settings.proximal, settings.smoothing
+            gradient, state["anchor"] = steps.smoothed(gradient, state["anchor"], x - state["anchor"], mu, beta)
+            weights, state["slack_anchor"] = steps.smoothed(
+                weights, state["slack_anchor"], slack - state["slack_anchor"], mu, beta
+            )
+        # x' = x - tau g;  s' = max(0, s - tau g_s)
+        gradient *= x.dtype.type(settings.step_size)
         x -= gradient
-        state["slack"] = np.maximum(slack - self.settings.step_size * by_slack, 0.0)
+        state["slack"] = steps.moved_slack(slack, weights, settings.step_size)
         state["dual"] = dual
         if objective is not None and first is not None:
             state["rows"] += objective.shape[1] + 2 * first[0].size

@@ -18,6 +18,7 @@ from pydantic import Field, NonNegativeFloat, PositiveFloat
 from papers.stochastic_benchmark.algorithms.stochastic_problem import PullBack, Sampled, StochasticProblem
 from papers.stochastic_benchmark.algorithms.stochastic_run import State
 from papers.stochastic_benchmark.algorithms.stochastic_tasks import Stochastic, StochasticSettings
+from partialfair.algorithms import stochastic_steps as steps
 from partialfair.algorithms.contract import Look
 from partialfair.algorithms.ghost_subproblem import Subproblem, general_direction, level_weight, pair_direction
 from partialfair.data.dataset import Dataset
@@ -117,7 +118,7 @@ class GhostSteps:
     def step(self, problem: Sampled, streams: LevelDraws | None, state: State, k: int) -> None:
         """Shorten the step length alpha, from the second step on, and move along the subproblem's direction."""
         if k > 0:
-            state["alpha"] = state["alpha"] * (1 - self.settings.decay * state["alpha"])
+            state["alpha"] = steps.shortened(state["alpha"], self.settings.decay)
         x = state["x"]
         if streams is None:
             d = self._direction(problem, problem.gradient(x, None), *problem.constraints(x, None))
@@ -134,18 +135,18 @@ class GhostSteps:
         for level in np.unique(levels):
             runs = np.flatnonzero(levels == level)
             # Rows 1, 3, 5, ... and 2, 4, 6, ... of the draw (row 0 is the single one): two batches per run.
-            halves = [(draws[r].objective[first::2], draws[r].strata[:, first::2]) for r in runs for first in (1, 2)]
+            batches = [(draws[r].objective[first::2], draws[r].strata[:, first::2]) for r in runs for first in (1, 2)]
             both = np.repeat(x[runs], 2, axis=0)
-            g = problem.gradient(both, np.stack([rows for rows, _ in halves]))
-            values, pull_back = problem.constraints(both, np.stack([rows for _, rows in halves]))
-            part, whole = self._halves_and_whole(problem, g, values, pull_back)
+            g = problem.gradient(both, np.stack([rows for rows, _ in batches]))
+            values, pull_back = problem.constraints(both, np.stack([rows for _, rows in batches]))
+            halves, joint = self._halves_and_joint(problem, g, values, pull_back)
             weight = level_weight(
                 int(level), self.settings.success, streams.largest if self.settings.renormalised else None
             )
-            d[runs] += (whole - part) / weight
+            d[runs] = steps.multilevel(d[runs], joint, halves, weight)
         return d
 
-    def _halves_and_whole(self, problem: Sampled, g: Array, values: Array, pull_back: PullBack) -> tuple[Array, Array]:
+    def _halves_and_joint(self, problem: Sampled, g: Array, values: Array, pull_back: PullBack) -> tuple[Array, Array]:
         """Mean direction of the two halves, and the direction of all rows, whose means are those of the halves'."""
         halves = self._direction(problem, g, values, pull_back)
 

@@ -15,6 +15,7 @@ from papers.stochastic_benchmark.algorithms.row_streams import Streams, with_two
 from papers.stochastic_benchmark.algorithms.stochastic_problem import Sampled, StochasticProblem
 from papers.stochastic_benchmark.algorithms.stochastic_run import State
 from papers.stochastic_benchmark.algorithms.stochastic_tasks import Stochastic, StochasticSettings
+from partialfair.algorithms import stochastic_steps as steps
 from partialfair.algorithms.contract import Look
 from partialfair.data.dataset import Dataset
 from partialfair.models.stacked import Array
@@ -50,8 +51,8 @@ class SwitchingSteps:
         """Rows of every step: of the objective, of the test, and of the constraint's step."""
         if self.settings.full_batch:
             return None
-        own = self.settings
-        return with_two_draws(len(problem.X), problem.strata, own.batch, own.group_batch, seeds, own.cyclic)
+        batch, group_batch, cyclic = self.settings.batch, self.settings.group_batch, self.settings.cyclic
+        return with_two_draws(len(problem.X), problem.strata, batch, group_batch, seeds, cyclic)
 
     def start(self, problem: Sampled, x: Array) -> State:
         """State before the first step; ``objective_steps`` counts those on the objective."""
@@ -59,27 +60,26 @@ class SwitchingSteps:
         return {"x": x.copy(), "objective_steps": zero, "taken": zero.copy(), "rows": zero.copy()}
 
     def eps(self, k: int, streams: Streams | None) -> float:
-        """Tolerance of step k."""
+        """Return the tolerance of step k."""
         in_pass = k if streams is None else k % math.ceil(streams[0].pool.size / streams[0].batch)
-        return float(
-            self.settings.tolerance * self.settings.tolerance_decay ** max(0, in_pass - self.settings.decay_start)
-        )
+        settings = self.settings
+        return steps.tolerance_at(in_pass, settings.tolerance, settings.tolerance_decay, settings.decay_start)
 
     def step(self, problem: Sampled, streams: Streams | None, state: State, k: int) -> None:
-        """One step of every run; ``taken`` is its length."""
+        """Take one step of every run; ``taken`` is its length."""
         objective, first, second = (None, None, None) if streams is None else (part.at(k) for part in streams)
         x = state["x"]
+        # x' = x - eta_f f'(x) where max c <= eps_k;  else x - eta_c c_i'(x), i the largest of another draw
         values, _ = problem.constraints(x, first)
-        holds = values.max(axis=1) <= self.eps(k, streams)
+        holds = steps.seems_feasible(values, self.eps(k, streams))[:, 0]
         on, off = np.flatnonzero(holds), np.flatnonzero(~holds)
         if on.size:
             rows = None if objective is None else objective[on]
             x[on] -= x.dtype.type(self.settings.objective_step) * problem.gradient(x[on], rows)
         if off.size:
             again, pull_back = problem.constraints(x[off], None if second is None else second[off])
-            largest = np.zeros_like(again)
-            largest[np.arange(off.size), again.argmax(axis=1)] = 1.0
-            x[off] -= x.dtype.type(self.settings.constraint_step) * pull_back(largest)
+            worst = steps.largest(again).astype(again.dtype)
+            x[off] -= x.dtype.type(self.settings.constraint_step) * pull_back(worst)
         state["objective_steps"] += holds
         state["taken"] = np.where(holds, self.settings.objective_step, self.settings.constraint_step)
         if first is not None and objective is not None:

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from torch.optim.lr_scheduler import LRScheduler
 
+from partialfair.algorithms import stochastic_steps as steps
 from partialfair.algorithms.ghost_subproblem import Subproblem, general_direction, level_weight, pair_direction
 from partialfair.errors import ConfigError, DataError
 from partialfair.torch.constraints import is_finite
@@ -91,9 +92,9 @@ class StochasticGhost:
         level = self.draw_level() if level is None else level
         direction = self._direction(*self._linear(sample, 1))
         halves = [self._linear(sample, 2**level) for _ in (0, 1)]
-        whole = tuple((one + other) / 2 for one, other in zip(*halves, strict=True))
+        joint = tuple((first + second) / 2 for first, second in zip(*halves, strict=True))
         part = sum(self._direction(*half) for half in halves) / 2
-        self._add(direction + (self._direction(*whole) - part) / level_weight(level, self.success))
+        self._add(steps.multilevel(direction, self._direction(*joint), part, level_weight(level, self.success)))
 
     @torch.no_grad()  # type: ignore[untyped-decorator]
     def full_backward(self, loss: Tensor, values: Tensor) -> None:
@@ -150,7 +151,7 @@ class GhostDecay(LRScheduler):  # type: ignore[misc]
     def get_lr(self) -> list[float]:
         """Step size of each group for the next step."""
         now = [float(group["lr"]) for group in self.optimizer.param_groups]
-        return now if self.last_epoch <= 0 else [lr * (1 - self.decay * lr) for lr in now]
+        return now if self.last_epoch <= 0 else [steps.shortened(lr, self.decay) for lr in now]
 
 
 def _drawn(sample: Sample, size: int) -> tuple[Tensor, Tensor]:

@@ -7,11 +7,12 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor
 
+from partialfair.algorithms import stochastic_steps as steps
 from partialfair.errors import ConfigError
 from partialfair.torch.derivatives import flat_derivative
 from partialfair.torch.multipliers import Evaluation, Multipliers, Values
 from partialfair.torch.replicas import n_replicas
-from partialfair.torch.rules import Ascent, Plada, Switching, Weights, signs
+from partialfair.torch.rules import Ascent, Plada, Switching, Weights
 
 Loss: TypeAlias = Tensor | Callable[[], Tensor]
 Given: TypeAlias = Values | Callable[[], Values]
@@ -184,6 +185,6 @@ def _prox_linear(duals: Multipliers, evaluation: Evaluation, loss: Tensor, value
     lr = duals.lr
     dual = evaluation.weights.pending["dual"]
     gram, reached = jacobian @ jacobian.T, evaluation.strict - lr * (jacobian @ by_loss)
-    chosen = signs(gram.to(dual.dtype), reached.to(dual.dtype), dual, lr)
-    weights = type(evaluation.weights)(dual * chosen, evaluation.weights.pending)
+    signs = steps.prox_linear_signs(gram.to(dual.dtype), reached.to(dual.dtype), dual, lr)
+    weights = Weights(dual * signs, evaluation.weights.pending)
     return Evaluation(evaluation.strict, evaluation.again, evaluation.which, weights)

@@ -6,6 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from partialfair.algorithms import stochastic_steps as steps
 from partialfair.errors import ConfigError
 from partialfair.torch.multipliers import Constraints, Evaluation, Multipliers
 from partialfair.torch.rules import Ascent, Weights
@@ -57,8 +58,12 @@ class MultiplierModel(Multipliers):
 
     def multipliers(self, which: Tensor | None = None) -> Tensor:
         """Multipliers (j,), at least 0, with their graph."""
+        return steps.model_multipliers(self._outputs(which))[0]
+
+    def _outputs(self, which: Tensor | None) -> Tensor:
+        """Outputs (j,) of the network for some constraints, by default for all, with their graph."""
         rows = self.descriptions if which is None else self.descriptions[which]
-        return torch.as_tensor(self.network(rows)).reshape(-1).abs()
+        return torch.as_tensor(self.network(rows)).reshape(-1)
 
     def named_multipliers(self) -> dict[str, float]:
         """See :class:`~partialfair.torch.multipliers.Multipliers`."""
@@ -78,8 +83,10 @@ class MultiplierModel(Multipliers):
             return
         self.dual_optimiser.zero_grad()
         for part in self._evaluations:
-            objective = (self.multipliers(part.which) * part.strict).sum() / len(self._evaluations)
-            (-self.rule.dual_step * objective).backward()  # type: ignore[attr-defined]
+            outputs = self._outputs(part.which)
+            _, slope = steps.model_multipliers(outputs.detach())
+            weights = steps.model_weights(part.strict, self.rule.dual_step)  # type: ignore[attr-defined]
+            outputs.backward(weights * slope / len(self._evaluations))
         self.dual_optimiser.step()
         self.latest = self._evaluations[-1].strict
         self.steps += 1

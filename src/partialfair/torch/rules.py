@@ -1,10 +1,9 @@
-"""The dual steps of the methods, each written once, for arrays of NumPy and tensors of PyTorch alike.
+"""The methods as rules: their settings and state around the steps of :mod:`partialfair.algorithms.stochastic_steps`.
 
 Every method of the papers chooses a weight ``w_0`` of the loss and weights ``w`` (m,) of the constraints, moves the
 parameters against the derivative of ``w_0 F + <w, c>``, and then moves its multipliers and slacks. A rule says how, in
-two halves: ``weigh`` before the step on the parameters, ``commit`` after it. Arrays have shape (..., m), so that the
-same lines serve one training loop (m,) and many runs at once (R, m); they are combined by operators and by methods
-that both libraries have, and no line here changes an array in place but those that say so.
+two halves: ``weigh`` before the step on the parameters, ``commit`` after it. Arrays, of NumPy or of PyTorch, have shape
+(..., m): (m,) in a training loop, (R, m) for many runs at once.
 
 Arguments that the rules share:
 
@@ -18,16 +17,13 @@ Arguments that the rules share:
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
+from partialfair.algorithms import stochastic_steps as steps
+from partialfair.algorithms.stochastic_steps import Array
 from partialfair.errors import ConfigError
 
-Array: TypeAlias = Any
-"""An array of NumPy or a tensor of PyTorch."""
 State: TypeAlias = dict[str, Array]
-
-SWEEPS = 20  # coordinate updates of the box-constrained dual of a prox-linear step with several constraints
-SETTLED = 1e-13
 
 
 @dataclass(frozen=True)
@@ -191,20 +187,18 @@ class Slacks(Rule):
     def weigh(self, state: State, strict: Array, again: Array, k: int, equality: Array | None = None) -> Weights:
         """See :class:`Slacks`."""
         slack = state["slack"]
-        dual = state["dual"] + self.dual_step * (strict + slack)
-        dual = dual * ((dual * dual).sum(-1)[..., None] ** 0.5 < self.dual_bound)
-        weights = dual + self.penalty * (again + slack)
-        return Weights(weights, {"dual": dual, "by_slack": weights})
+        dual = steps.bounded_dual(state["dual"], slack, strict, self.dual_step, self.dual_bound)
+        return Weights(steps.penalised(dual, slack, again, self.penalty), {"dual": dual})
 
     def commit(self, state: State, weights: Weights, k: int, step: PrimalStep, equality: Array | None = None) -> State:
         """See :class:`Slacks`."""
-        slack, by_slack = state["slack"], weights.pending["by_slack"]
+        slack, derivative, anchor = state["slack"], weights.constraints, state["slack_anchor"]
         moved = {"dual": weights.pending["dual"]}
         if step.proximal:
-            away = slack - state["slack_anchor"]
-            by_slack = by_slack + step.proximal * away
-            moved["slack_anchor"] = state["slack_anchor"] + step.smoothing * away
-        moved["slack"] = (slack - step.lr * by_slack).clip(min=0)
+            derivative, moved["slack_anchor"] = steps.smoothed(
+                derivative, anchor, slack - anchor, step.proximal, step.smoothing
+            )
+        moved["slack"] = steps.moved_slack(slack, derivative, step.lr)
         if equality is not None:
             moved["slack"] = moved["slack"] * (1 - equality)
         return moved
@@ -219,7 +213,8 @@ class Plada(Rule):
         l  = mu + rho (G + u)  at the present parameters;  0 before the first step
         w  = l                 on given G
         w  = l sign(h)         on signed gaps, "linearised"
-        w  = l s,  s in [-1, 1]^m  on signed gaps, "prox_linear": see :func:`signs`
+        w  = l s,  s in [-1, 1]^m  on signed gaps, "prox_linear":
+                   see :func:`~partialfair.algorithms.stochastic_steps.prox_linear_signs`
         u' = clip(u - slack_step l, 0, slack_bound)
         mu' = mu + gamma (l - mu) / rho,   gamma = min(dual_step, rho decay / ((k + 1) (||l - mu||^2 + 1)))
 
@@ -253,20 +248,20 @@ class Plada(Rule):
             raise ConfigError("theta_step 'prox_linear' is for signed gaps; pass their tolerance")
 
     def weigh(self, state: State, strict: Array, again: Array, k: int, equality: Array | None = None) -> Weights:
-        """See :class:`Plada`; a prox-linear step has weights ``pending["dual"]`` times :func:`signs` instead."""
+        """See :class:`Plada`; a prox-linear step puts other signs in the place of those of the gaps."""
         excess = strict if self.tolerance is None else abs(strict) - self.tolerance
-        dual = state["centre"] + self.penalty * (excess + state["slack"]) if k else 0 * strict
-        weights = dual if self.tolerance is None else dual * sign(strict)
+        dual = steps.perturbed_dual(state["centre"], excess, state["slack"], self.penalty) if k else 0 * strict
+        weights = dual if self.tolerance is None else dual * steps.sign(strict)
         return Weights(weights, {"dual": dual})
 
     def commit(self, state: State, weights: Weights, k: int, step: PrimalStep, equality: Array | None = None) -> State:
         """See :class:`Plada`."""
-        dual, rho = weights.pending["dual"], self.penalty
-        apart = dual - state["centre"]
-        delta = self.decay / (k + 1)
-        gamma = (rho * delta / ((apart**2).sum(-1)[..., None] + 1)).clip(max=self.dual_step)
-        slack = (state["slack"] - self.slack_step * dual).clip(0.0, self.slack_bound)
-        return {"dual": dual, "slack": slack, "centre": state["centre"] + gamma * apart / rho}
+        dual = weights.pending["dual"]
+        centre = steps.perturbed_centre(
+            state["centre"], dual, k, penalty=self.penalty, dual_step=self.dual_step, decay=self.decay
+        )
+        slack = steps.perturbed_slack(state["slack"], dual, self.slack_step, self.slack_bound)
+        return {"dual": dual, "slack": slack, "centre": centre}
 
 
 @dataclass
@@ -295,18 +290,19 @@ class Switching(Rule):
     def limit(self, k: int) -> float:
         """Tolerance (eps) of step k."""
         in_pass = k if self.steps_per_pass is None else k % self.steps_per_pass
-        return float(self.tolerance * self.tolerance_decay ** max(0, in_pass - self.decay_start))
+        return steps.tolerance_at(in_pass, self.tolerance, self.tolerance_decay, self.decay_start)
 
     def holds(self, strict: Array, k: int, equality: Array | None = None) -> Array:
         """Whether (..., 1) the constraints seem to hold at step k: then the step is on the loss."""
         violation = strict if equality is None else strict + (abs(strict) - strict) * equality
-        return (violation <= self.limit(k)).all(-1)[..., None]
+        return steps.seems_feasible(violation, self.limit(k))
 
     def weigh(self, state: State, strict: Array, again: Array, k: int, equality: Array | None = None) -> Weights:
         """1 for the worst constraint and 0 for the others (-1 for an equality whose value is negative)."""
         if equality is None:
-            return Weights(1.0 * largest(again), {})
-        return Weights(largest(again + (abs(again) - again) * equality) * (1 - equality + equality * sign(again)), {})
+            return Weights(1.0 * steps.largest(again), {})
+        signs = 1 - equality + equality * steps.sign(again)
+        return Weights(steps.largest(again + (abs(again) - again) * equality) * signs, {})
 
     def commit(self, state: State, weights: Weights, k: int, step: PrimalStep, equality: Array | None = None) -> State:
         """Nothing: the method has no multipliers."""
@@ -316,50 +312,7 @@ class Switching(Rule):
 RULES: dict[str, type[Rule]] = {rule.__name__: rule for rule in (Ascent, Slacks, Plada, Switching)}
 
 
-def signs(gram: Array, value: Array, dual: Array, lr: float) -> Array:
-    """Subgradients s (..., m) of the absolute values at the solution of PLADA's prox-linear step.
-
-    The step is ``argmin_y sum_j l_j |h_j + <grad h_j, y - x>| + ||y - (x - lr grad F)||^2 / (2 lr)``. By duality over
-    ``s in [-1, 1]^m`` it is ``y = x - lr (grad F + J'(l s))``, and coordinate j of s is ``clip(rest_j / (lr l_j
-    ||grad h_j||^2), -1, 1)`` with the others fixed. Where ``l_j <= 0`` the term is concave, and the better of its two
-    branches is taken.
-
-    Args:
-        gram: (..., m, m) products ``J J'`` of the gaps' gradients.
-        value: (..., m) ``h - lr J grad F``: the linearised gaps after the step on the loss alone.
-        dual: (..., m) multipliers l.
-        lr: step size.
-    """
-    chosen = 0 * value + ((value >= 0) * 2.0 - 1.0)
-    m = value.shape[-1]
-    for _ in range(SWEEPS if m > 1 else 1):
-        moved = 0.0
-        for j in range(m):
-            weighed = dual[..., j] * chosen[..., j]
-            others = (gram[..., j, :] * (dual * chosen)).sum(-1) - gram[..., j, j] * weighed
-            rest, curvature = value[..., j] - lr * others, lr * dual[..., j] * gram[..., j, j]
-            convex = 1.0 * (curvature > 0)
-            inside = (rest / (curvature * convex + (1 - convex))).clip(-1.0, 1.0)
-            new = inside * convex + ((rest >= 0) * 2.0 - 1.0) * (1 - convex)
-            moved = max(moved, float(abs(new - chosen[..., j]).max()))
-            chosen[..., j] = new  # in place, in an array of its own
-        if moved < SETTLED:
-            break
-    return chosen
-
-
 def at_least_zero(values: Array, equality: Array | None) -> Array:
     """Values clipped at 0 from below, but those of equalities."""
     clipped = values.clip(min=0)
     return clipped if equality is None else clipped + (values - clipped) * equality
-
-
-def sign(values: Array) -> Array:
-    """-1, 0 or 1."""
-    return 1.0 * (values > 0) - 1.0 * (values < 0)
-
-
-def largest(values: Array) -> Array:
-    """Whether (..., m) a value is the largest; of equal ones, the first."""
-    positions = (0 * values + 1).cumsum(-1) - 1
-    return positions == values.argmax(-1)[..., None]

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 from torch.optim import Optimizer
 
+from partialfair.algorithms import stochastic_steps as steps
 from partialfair.errors import ConfigError
 from partialfair.torch.multipliers import overflowed
 
@@ -87,15 +88,20 @@ class _Hook:
             if not known:
                 continue
             anchors = [optimiser.state[p][ANCHOR] for p in known]
-            away = torch._foreach_sub(known, anchors)
-            gradients = [p.grad for p in known]
-            torch._foreach_add_(gradients, away, alpha=mu if scale is None else mu * float(scale))
-            torch._foreach_add_(anchors, away, alpha=group["smoothing"])
+            distance = torch._foreach_sub(known, anchors)
+            weight = mu if scale is None else mu * float(scale)
+            steps.smoothed([p.grad for p in known], anchors, distance, weight, group["smoothing"], add_in_place)
 
     def after(self, optimiser: Optimizer, args: Any, kwargs: Any) -> None:
         for p, anchor in self.first.items():
             optimiser.state[p][ANCHOR] = anchor
         self.first = {}
+
+
+def add_in_place(a: list[Tensor], b: list[Tensor], scale: float) -> list[Tensor]:
+    """``a + scale b`` of lists of tensors, in the place of a."""
+    torch._foreach_add_(a, b, alpha=scale)
+    return a
 
 
 def _own_anchors(optimiser: Optimizer) -> None:

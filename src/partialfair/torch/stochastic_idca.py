@@ -12,10 +12,12 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call, jvp
 
+from partialfair.algorithms import stochastic_steps as steps
 from partialfair.errors import ConfigError, DataError
 from partialfair.torch.constraints import BatchConstraint, is_finite
 from partialfair.torch.multipliers import overflowed
 from partialfair.torch.replicas import mean_over_replicas
+from partialfair.torch.smoothing import add_in_place
 
 Tensors = tuple[Tensor, ...]
 UNSTEADY = (nn.modules.batchnorm._BatchNorm, nn.modules.dropout._DropoutNd)
@@ -135,7 +137,7 @@ class StochasticIDCA(nn.Module):  # type: ignore[misc]
             self.to(here[-1])
         if not self.steps:
             self.anchor, self.total = _flat(here), torch.zeros_like(self.anchor)
-        anchor, weight = self._like(self.anchor), math.sqrt(self.inner_steps)
+        anchor, weight = self._like(self.anchor), steps.loss_weight(self.inner_steps)
 
         def parts(side: int) -> Callable[..., Tensor]:
             def of(*point: Tensor) -> Tensor:
@@ -160,7 +162,7 @@ class StochasticIDCA(nn.Module):  # type: ignore[misc]
                 slopes = _gradients((self.queues @ parts(1)(*leaves),), leaves)
                 torch._foreach_sub_(directions, slopes)
         away = torch._foreach_sub(here[:-1], anchor[:-1])
-        torch._foreach_add_(directions[:-1], away, alpha=self.rho * (weight + float(self.queues.sum())))
+        add_in_place(directions[:-1], away, steps.proximal_weight(self.rho, weight, self.queues))
         for p, direction in zip(here, directions, strict=True):
             p.grad = mean_over_replicas(direction, self.process_group)
         self._step = tuple(p.detach().clone() for p in here), away, parts
@@ -172,7 +174,7 @@ class StochasticIDCA(nn.Module):  # type: ignore[misc]
             return
         (before, away, parts), self._step = self._step, None
         moved = mean_over_replicas(self._extrapolated(before, away, parts), self.process_group)
-        self.queues = (self.queues + moved).clamp_(min=0)
+        self.queues = steps.moved_queues(self.queues, moved)
         self.total = self.total + _flat(self.trained)
         self.steps += 1
         if self.steps % self.inner_steps == 0:
@@ -187,8 +189,10 @@ class StochasticIDCA(nn.Module):  # type: ignore[misc]
         value, slope = jvp(parts(0), before, moved)
         from_anchor = tuple(torch._foreach_sub(here, anchor))
         level, tangent = jvp(parts(1), anchor, from_anchor)
-        inner = sum((a * (0.5 * a + step)).sum() for a, step in zip(away, moved[:-1], strict=True))
-        return torch.as_tensor(value + slope - level - tangent + self.rho * inner)
+        square = sum((part * part).sum() for part in away)
+        product = sum((part * step).sum() for part, step in zip(away, moved[:-1], strict=True))
+        proximal = self.rho * steps.half_distance(square, product)
+        return torch.as_tensor(steps.extrapolated(value, slope, level, tangent, proximal))
 
     def _end_subproblem(self) -> None:
         """Go where the solution of the subproblem is said to be, and linearise there."""
