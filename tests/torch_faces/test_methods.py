@@ -1,8 +1,10 @@
 """The papers' methods by their names: known iterates and optima, and the steps of the project's own runs."""
 
 import copy
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -31,6 +33,7 @@ from papers.stochastic_benchmark.algorithms.stochastic_switching import (  # noq
     StochasticSwitchingSettings,
     SwitchingSteps,
 )
+from partialfair.algorithms import stochastic_steps  # noqa: E402
 from partialfair.constraints.family import built  # noqa: E402
 from partialfair.constraints.stratum_means import sampled  # noqa: E402
 from partialfair.errors import ConfigError  # noqa: E402
@@ -281,8 +284,8 @@ SAME: dict[str, tuple[Any, float, Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", SAME)
-def test_steps_are_those_of_the_projects_own_runs_on_the_same_rows(name: str) -> None:
+def both_on_drawn_rows(name: str) -> tuple[Any, Any]:
+    """Parameters of the network and of the paper's run after 40 steps on the same rows."""
     method, lr, make = SAME[name]
     problem, X, y, group = drawn()
     x = problem.score.initial(np.random.default_rng(1))[None]
@@ -327,13 +330,17 @@ def test_steps_are_those_of_the_projects_own_runs_on_the_same_rows(name: str) ->
         method.step(problem, streams, state, k)
     moved = nn.utils.parameters_to_vector(network.parameters()).detach()
     assert np.abs(state["x"][0] - x[0]).max() > 0.01
-    np.testing.assert_allclose(moved, state["x"][0], atol=1e-10)
     if name in ("ssl_alm", "alm"):
         np.testing.assert_allclose(lagrangian.multipliers.dual, state["dual"][0], atol=1e-10)
+    return moved.numpy(), state["x"][0]
 
 
-@pytest.mark.parametrize("reading", ["linearised", "prox_linear"])
-def test_plada_takes_the_steps_of_the_papers_run(reading: Any) -> None:
+@pytest.mark.parametrize("name", SAME)
+def test_steps_are_those_of_the_projects_own_runs_on_the_same_rows(name: str) -> None:
+    np.testing.assert_allclose(*both_on_drawn_rows(name), atol=1e-10)
+
+
+def both_pladas(reading: Any) -> tuple[Any, Any]:
     """A linear score on a table, two gaps, 200 steps; the paper's settings and its ball, which is not reached."""
     random = np.random.default_rng(0)
     X, group = random.normal(size=(300, 6)), np.arange(300) % 2
@@ -354,9 +361,14 @@ def test_plada_takes_the_steps_of_the_papers_run(reading: Any) -> None:
         lagrangian(problem.torch_loss(scores), problem.torch_gaps(scores)).backward()
         optimiser.step()
         run.step()
-    np.testing.assert_allclose(theta.detach(), run.state.theta[:, 0], atol=1e-14)
     np.testing.assert_allclose(lagrangian.multipliers.centre, run.mu[:, 0], atol=1e-13)
     assert np.abs(theta.detach().numpy()).max() > 0.2 and np.abs(run.mu).max() > 0.05
+    return theta.detach().numpy(), run.state.theta[:, 0]
+
+
+@pytest.mark.parametrize("reading", ["linearised", "prox_linear"])
+def test_plada_takes_the_steps_of_the_papers_run(reading: Any) -> None:
+    np.testing.assert_allclose(*both_pladas(reading), atol=1e-14)
 
 
 @dataclass
@@ -406,7 +418,7 @@ def sigmoid_gaps(data: Any) -> SigmoidGaps:
     return SigmoidGaps(data.X, data.y, [(one, ~one), (one & positive, ~one & positive)], np.full(2, 0.02))
 
 
-def test_a_multiplier_model_takes_the_steps_of_the_papers_run() -> None:
+def both_multiplier_models() -> tuple[Any, Any]:
     """Networks of the project are float32, so to single precision; a group is drawn in every step."""
     random = np.random.default_rng(0)
     torch.set_default_dtype(torch.float32)
@@ -439,15 +451,18 @@ def test_a_multiplier_model_takes_the_steps_of_the_papers_run() -> None:
         optimiser.step()
         run.step()
     moved = nn.utils.parameters_to_vector(network.parameters()).detach()
-    np.testing.assert_allclose(moved, run.network.theta[0], atol=2e-4)
     np.testing.assert_allclose(multipliers.multipliers().detach(), run.multipliers(), atol=2e-3)
     assert np.abs(run.network.theta[0] - theta).max() > 0.1
     assert list(multipliers.named_multipliers()) == [f"constraint {j}" for j in range(6)]
+    return moved.numpy(), run.network.theta[0]
 
 
-@pytest.mark.parametrize("family", ["partial_statistical_parity", "partial_demographic_parity"])
-@pytest.mark.parametrize("keep", [True, False])
-def test_idca_is_the_projects_own_on_the_same_rows(family: str, keep: bool) -> None:
+def test_a_multiplier_model_takes_the_steps_of_the_papers_run() -> None:
+    np.testing.assert_allclose(*both_multiplier_models(), atol=2e-4)
+
+
+def both_idcas(family: str, keep: bool) -> tuple[Any, Any]:
+    """Network and thresholds after three subproblems of 15 steps on the same rows."""
     problem, X, y, group = drawn()
     options = {"interval": ((0.1, 0.6),), "kappa": 0.05, "kappa_scale": "absolute", "grid": 3}
     program = built(family, group.numpy().astype(np.int16), y.numpy(), **options)
@@ -478,11 +493,18 @@ def test_idca_is_the_projects_own_on_the_same_rows(family: str, keep: bool) -> N
 
             idca.backward(X[rows], group[rows], y[rows], loss=loss)
             optimiser.step()
-        found = torch.cat([p.detach().reshape(-1) for p in [*network.parameters(), constraint.thetas]])
-        np.testing.assert_allclose(found, state.x, atol=1e-6)  # the project's batches are float32
+        moved = torch.cat([p.detach().reshape(-1) for p in [*network.parameters(), constraint.thetas]])
+        np.testing.assert_allclose(moved, state.x, atol=1e-6)  # the project's batches are float32
     if keep:
         np.testing.assert_allclose(idca.queues, state.queues, atol=1e-5)
         assert state.multipliers.max() > 1e-3
+    return moved.numpy(), state.x.numpy()
+
+
+@pytest.mark.parametrize("family", ["partial_statistical_parity", "partial_demographic_parity"])
+@pytest.mark.parametrize("keep", [True, False])
+def test_idca_is_the_projects_own_on_the_same_rows(family: str, keep: bool) -> None:
+    both_idcas(family, keep)
 
 
 class Ungrouped(nn.Module):  # type: ignore[misc]
@@ -494,6 +516,71 @@ class Ungrouped(nn.Module):  # type: ignore[misc]
 
     def forward(self, x: Any, group: Any) -> Any:
         return self.inner(x.double())[:, 0]
+
+
+# --- one function for both -------------------------------------------------------------------------------------------
+
+BOTH: dict[str, Callable[[], tuple[Any, Any]]] = {
+    **{name: partial(both_on_drawn_rows, name) for name in SAME},
+    "plada": partial(both_pladas, "linearised"),
+    "plada prox-linear": partial(both_pladas, "prox_linear"),
+    "multiplier model": both_multiplier_models,
+    "idca": partial(both_idcas, "partial_demographic_parity", True),
+}
+USERS = {
+    **dict.fromkeys(("bounded_dual", "penalised", "moved_slack"), ("ssl_alm", "alm")),
+    "smoothed": ("ssl_alm",),
+    **dict.fromkeys(("tolerance_at", "seems_feasible", "largest"), ("switching",)),
+    **dict.fromkeys(("multilevel", "shortened"), ("ghost",)),
+    **dict.fromkeys(("perturbed_dual", "perturbed_slack", "perturbed_centre"), ("plada", "plada prox-linear")),
+    "sign": ("plada", "multiplier model"),
+    "prox_linear_signs": ("plada prox-linear",),
+    **dict.fromkeys(("model_multipliers", "model_weights"), ("multiplier model",)),
+    **dict.fromkeys(
+        ("loss_weight", "proximal_weight", "half_distance", "extrapolated", "moved_queues"), ("idca",)
+    ),
+}  # fmt: skip
+"""Methods that take each formula."""
+
+
+FAULTS: dict[str, Callable[[Any], Any]] = {
+    **dict.fromkeys(("seems_feasible", "largest"), lambda decision: ~decision),
+    **dict.fromkeys(("sign", "model_weights"), lambda number: -number),  # Adagrad sees no factor
+    "tolerance_at": lambda tolerance: tolerance + 0.02,
+}
+
+
+def faulty(formula: Callable[..., Any]) -> Callable[..., Any]:
+    """The formula with numbers that are off by a hundredth, or with the fault that is named for it."""
+
+    def wrong(*arguments: Any, **options: Any) -> Any:
+        if formula.__name__ == "smoothed":  # which may write into its arguments
+            derivative, anchor, distance, proximal, *others = arguments
+            return formula(derivative, anchor, distance, 1.01 * proximal, *others, **options)
+        result = formula(*arguments, **options)
+        if isinstance(result, tuple):
+            return tuple(1.01 * part for part in result)
+        return FAULTS.get(formula.__name__, lambda number: 1.01 * number)(result)
+
+    return wrong
+
+
+@pytest.mark.parametrize(("formula", "method"), [(formula, method) for formula in USERS for method in USERS[formula]])
+def test_a_fault_in_a_formula_is_a_fault_of_paper_and_training_loop(
+    formula: str, method: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both ends move, and by the same: the two faces have no copy of the formula."""
+    right = BOTH[method]()
+    monkeypatch.setattr(stochastic_steps, formula, faulty(getattr(stochastic_steps, formula)))
+    wrong = BOTH[method]()
+    for before, after in zip(right, wrong, strict=True):
+        assert np.abs(before - after).max() > 1e-6
+    np.testing.assert_allclose(wrong[0], wrong[1], atol=2e-4 if method == "multiplier model" else 1e-6)
+
+
+def test_every_formula_has_its_methods() -> None:
+    formulas = {name for name, part in vars(stochastic_steps).items() if inspect.isfunction(part)}
+    assert formulas - {"plus"} == set(USERS), "plus is the addition of the others"
 
 
 # --- names and settings ----------------------------------------------------------------------------------------------
