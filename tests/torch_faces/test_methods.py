@@ -532,7 +532,7 @@ USERS = {
     "smoothed": ("ssl_alm",),
     **dict.fromkeys(("tolerance_at", "seems_feasible", "largest"), ("switching",)),
     **dict.fromkeys(("multilevel", "shortened"), ("ghost",)),
-    **dict.fromkeys(("perturbed_dual", "perturbed_slack", "perturbed_centre"), ("plada", "plada prox-linear")),
+    **dict.fromkeys(("perturbed_dual", "perturbed_move"), ("plada", "plada prox-linear")),
     "sign": ("plada", "multiplier model"),
     "prox_linear_signs": ("plada prox-linear",),
     **dict.fromkeys(("model_multipliers", "model_weights"), ("multiplier model",)),

@@ -66,12 +66,12 @@ def primal_dual(
     weight, length = stochastic_steps.loss_weight(steps), step_scale / (2 * steps)
     x, total = start, start * 0.0  # type: ignore[operator]
     late = steps // 2
-    seen = np.zeros_like(queues)
+    late_multipliers = np.zeros_like(queues)
     for t in range(steps):
         sample = draw(t)
         following = x - length * sample.gradient(x, weight, queues)
         queues = stochastic_steps.moved_queues(queues, sample.extrapolated(x, following))
         x, total = following, total + following
         if t >= late:
-            seen = seen + queues / weight
-    return Outcome(x, total / steps, queues, seen / (steps - late))
+            late_multipliers = late_multipliers + queues / weight
+    return Outcome(x, total / steps, queues, late_multipliers / (steps - late))

@@ -66,9 +66,9 @@ def outer_iteration(
     """
     draw = _batches(problem, settings, state.x, stream)
     queues = state.queues if settings.keep_queues else np.zeros_like(state.queues)
-    found = primal_dual(draw, state.x, queues, settings.inner_steps, settings.step_scale)
-    x = found.average if settings.next_iterate == "average" else found.last
-    return OuterIterate(x, found.queues, found.multipliers, state.round + 1)
+    outcome = primal_dual(draw, state.x, queues, settings.inner_steps, settings.step_scale)
+    x = outcome.average if settings.next_iterate == "average" else outcome.last
+    return OuterIterate(x, outcome.queues, outcome.multipliers, state.round + 1)
 
 
 def _batches(

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from papers.plada.algorithms.group_losses import Array, GroupLosses, Loss, loss_of
-from papers.plada.algorithms.plada_solver import Parameters, dual_centre
+from papers.plada.algorithms.plada_solver import Parameters, moved
 from partialfair.algorithms import stochastic_steps as steps
 from partialfair.models.stacked import StackedMLP
 
@@ -94,8 +94,8 @@ class NetworkPlada:
     def _move(self, active: Any) -> None:
         """Move slack and multipliers of some constraints (lines 4 to 6 of Algorithm 1)."""
         p = self.parameters
-        self.u[active] = steps.perturbed_slack(self.u[active], self.lam[active], p.tau, p.u_max)
-        self.mu[active] = dual_centre(self.mu[active], self.lam[active], self.iteration, p)
+        slack, centre, dual = self.u[active], self.mu[active], self.lam[active]
+        self.u[active], self.mu[active] = moved(slack, centre, dual, self.iteration, p)
         values = self.groups.values(self.network.losses)
         self.lam[active] = steps.perturbed_dual(self.mu[active], values[active], self.u[active], p.rho)
 
@@ -155,8 +155,8 @@ class MultiplierModel:
 def adagrad(point: Array, gradient: Array, squares: Array, rate: float) -> Array:
     """The point (1, size) after a step of Adagrad, in single precision; ``squares`` grows in its place."""
     squares += gradient**2
-    moved = point - np.float32(rate) * gradient / (np.sqrt(squares) + np.float32(ADAGRAD_EPSILON))
-    return moved.astype(np.float32)
+    following = point - np.float32(rate) * gradient / (np.sqrt(squares) + np.float32(ADAGRAD_EPSILON))
+    return following.astype(np.float32)
 
 
 def best_candidate(violations: Array, objectives: Array) -> int:

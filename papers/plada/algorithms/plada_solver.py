@@ -55,10 +55,10 @@ class Parameters(Constants):
     tau: PositiveFloat
 
 
-def joined(every: Sequence[Parameters]) -> Any:
+def joined(batch: Sequence[Parameters]) -> Any:
     """Parameters of a batch: what :class:`Parameters` has, as arrays (B,)."""
     names = (*Parameters.model_fields, "rho")
-    return SimpleNamespace(**{name: np.array([getattr(one, name) for one in every]) for name in names})
+    return SimpleNamespace(**{name: np.array([getattr(parameters, name) for parameters in batch]) for name in names})
 
 
 class Plada:
@@ -118,8 +118,7 @@ class Plada:
         p = self.parameters
         theta = self._theta()
         # u' = clip(u - tau lambda, 0, u_max);  mu' = mu + gamma (lambda - mu) / rho
-        self.u = steps.perturbed_slack(self.u, self.lam, p.tau, p.u_max)
-        self.mu = dual_centre(self.mu, self.lam, self.iteration, p, axis=0)
+        self.u, self.mu = moved(self.u, self.mu, self.lam, self.iteration, p, axis=0)
         # lambda' = mu' + rho (G(theta') + u')
         self.state = self.problem.state(theta)
         self.work += 1
@@ -175,10 +174,13 @@ def _prox_linear_step(gaps: Array, jacobian: Array, at: Array, centre: Array, la
     return centre - eta * np.einsum("jdb,jb->db", jacobian, lam * signs)
 
 
-def dual_centre(centre: Array, dual: Array, iteration: int, parameters: Any, axis: int = -1) -> Array:
-    """The centre mu of the multipliers after lines 5 and 6 of Algorithm 1, with the constants of ``parameters``."""
+def moved(
+    slack: Array, centre: Array, dual: Array, iteration: int, parameters: Any, axis: int = -1
+) -> tuple[Array, Array]:
+    """Return slack u and centre mu after lines 4 to 6 of Algorithm 1, with the constants of ``parameters``."""
     p = parameters
-    return steps.perturbed_centre(centre, dual, iteration, penalty=p.rho, dual_step=p.gamma_0, decay=p.kappa, axis=axis)
+    numbers = {"slack_step": p.tau, "slack_bound": p.u_max, "dual_step": p.gamma_0, "decay": p.kappa}
+    return steps.perturbed_move(slack, centre, dual, iteration, penalty=p.rho, **numbers, axis=axis)
 
 
 def safe_steps(loss_curvature: float, jacobian_norm: float, rho: float) -> tuple[float, float]:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from papers.plada.algorithms.network_plada import adagrad
-from papers.plada.algorithms.plada_solver import Parameters, dual_centre
+from papers.plada.algorithms.plada_solver import Parameters, moved
 from partialfair.algorithms import stochastic_steps as steps
 from partialfair.models.stacked import StackedMLP
 
@@ -114,13 +114,11 @@ class RankingPlada:
         _, by_gap = query.hinge_gap(margins)
         gradient = self.ranker.gradient(query, cache, by_margin + float(self.lam @ SIGNS) * by_gap)
         self.ranker.theta = self.ranker.theta - np.float32(p.eta) * gradient
-        u = steps.perturbed_slack(self.u, self.lam, p.tau, p.u_max)
-        self.mu = dual_centre(self.mu, self.lam, self.iteration, p)
         if not self.constrained:  # an unconstrained fit, for comparison
             return
+        self.u, self.mu = moved(self.u, self.mu, self.lam, self.iteration, p)
         gap, _ = query.hinge_gap(self.ranker.margins(query)[0])
-        self.lam = steps.perturbed_dual(self.mu, SIGNS * gap - self.eps, u, p.rho)
-        self.u = u
+        self.lam = steps.perturbed_dual(self.mu, SIGNS * gap - self.eps, self.u, p.rho)
         self.iteration += 1
 
 

@@ -5,6 +5,7 @@ So a resumed run, a run stacked with others and a run by itself read the same ro
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -93,17 +94,19 @@ Streams = tuple[Permutations, Balanced, Balanced]
 """Rows of the objective, and two draws for the constraints."""
 
 
-def with_two_draws(
-    n_rows: int, strata: Sequence[Rows], batch: int, group_batch: int, seeds: Sequence[int], cyclic: bool
-) -> Streams:
-    """The rows of a method that looks at other rows for its constraints than those that it steps on.
+def with_two_draws(n_rows: int, strata: Sequence[Rows], settings: Any, seeds: Sequence[int]) -> Streams | None:
+    """Return the rows of a method that draws twice for its constraints, ``None`` where it takes all rows.
 
     Args:
-        n_rows: of the objective.
+        n_rows: number of rows of the objective.
         strata: row numbers of each stratum of the constraints.
-        batch: rows of the objective per step; ``group_batch``: those of each stratum.
+        settings: ``batch``, rows of the objective per step; ``group_batch``, those of each stratum; ``cyclic``, of the
+            draws for the constraints, see :class:`Permutations`; ``full_batch``.
         seeds: one per run.
-        cyclic: of the draws for the constraints, see :class:`Permutations`.
     """
-    first, second = (Balanced(strata, group_batch, seeds, name, cyclic) for name in ("first", "second"))
-    return Permutations(np.arange(n_rows), batch, seeds, "objective"), first, second
+    if settings.full_batch:
+        return None
+    first, second = (
+        Balanced(strata, settings.group_batch, seeds, name, settings.cyclic) for name in ("first", "second")
+    )
+    return Permutations(np.arange(n_rows), settings.batch, seeds, "objective"), first, second

@@ -56,10 +56,7 @@ class SmoothedSteps:
 
     def streams(self, problem: StochasticProblem, seeds: Sequence[int]) -> Streams | None:
         """Rows of every step: of the objective, and two draws for the constraints."""
-        if self.settings.full_batch:
-            return None
-        batch, group_batch, cyclic = self.settings.batch, self.settings.group_batch, self.settings.cyclic
-        return with_two_draws(len(problem.X), problem.strata, batch, group_batch, seeds, cyclic)
+        return with_two_draws(len(problem.X), problem.strata, self.settings, seeds)
 
     def start(self, problem: Sampled, x: Array) -> State:
         """State before the first step."""

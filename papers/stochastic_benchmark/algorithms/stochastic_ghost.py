@@ -64,10 +64,10 @@ class LevelDraws:
 
     def at(self, step: int) -> list[Draw]:
         """Per run, the level of a step and its rows."""
-        number, place = divmod(step, CHUNK)
+        number, position = divmod(step, CHUNK)
         if self._chunk[0] != number:
             self._chunk = number, [self._draws(seed, number) for seed in self.seeds]
-        return [draws[place] for draws in self._chunk[1]]
+        return [draws[position] for draws in self._chunk[1]]
 
     def _draws(self, seed: int, chunk: int) -> list[Draw]:
         stream = generator("rows", "ghost", seed, chunk)
@@ -167,8 +167,10 @@ class GhostSteps:
             return pair_direction(g, pull_back(first), values[:, 0] + slack, slack, self.settings)[0]
         m = values.shape[1]
         by_constraint = np.stack([pull_back(np.broadcast_to(row, values.shape)) for row in np.eye(m)], axis=1)
-        found = [general_direction(*parts, self.settings)[0] for parts in zip(g, by_constraint, values, strict=True)]
-        return np.stack(found)
+        directions = [
+            general_direction(*parts, self.settings)[0] for parts in zip(g, by_constraint, values, strict=True)
+        ]
+        return np.stack(directions)
 
 
 class StochasticGhost(Stochastic[GhostSettings]):

@@ -49,10 +49,7 @@ class SwitchingSteps:
 
     def streams(self, problem: StochasticProblem, seeds: Sequence[int]) -> Streams | None:
         """Rows of every step: of the objective, of the test, and of the constraint's step."""
-        if self.settings.full_batch:
-            return None
-        batch, group_batch, cyclic = self.settings.batch, self.settings.group_batch, self.settings.cyclic
-        return with_two_draws(len(problem.X), problem.strata, batch, group_batch, seeds, cyclic)
+        return with_two_draws(len(problem.X), problem.strata, self.settings, seeds)
 
     def start(self, problem: Sampled, x: Array) -> State:
         """State before the first step; ``objective_steps`` counts those on the objective."""

@@ -113,28 +113,33 @@ def perturbed_dual(centre: Array, excess: Array, slack: Array, penalty: Any) -> 
     return centre + penalty * (excess + slack)
 
 
-def perturbed_slack(slack: Array, dual: Array, slack_step: Any, bound: Any) -> Array:
-    """Return the slacks after their step, line 4: ``u' = clip(u - tau lambda, 0, u_max)``."""
-    return (slack - slack_step * dual).clip(0.0, bound)
+def perturbed_move(
+    slack: Array,
+    centre: Array,
+    dual: Array,
+    k: int,
+    *,
+    penalty: Any,
+    slack_step: Any,
+    slack_bound: Any,
+    dual_step: Any,
+    decay: Any,
+    axis: int = -1,
+) -> tuple[Array, Array]:
+    """Return slacks and centres of the multipliers after iteration k, lines 4 to 6.
 
-
-def perturbed_centre(
-    centre: Array, dual: Array, k: int, *, penalty: Any, dual_step: Any, decay: Any, axis: int = -1
-) -> Array:
-    """Return the centres of the multipliers after their step, lines 5 and 6.
-
-    ``mu' = mu + gamma (lambda - mu) / rho`` with ``gamma = min(gamma_0, rho delta_k / (||lambda - mu||^2 + 1))`` and
-    ``delta_k = kappa / (k + 1)``.
+    ``u' = clip(u - tau lambda, 0, u_max)`` and ``mu' = mu + gamma (lambda - mu) / rho``, with
+    ``gamma = min(gamma_0, rho delta_k / (||lambda - mu||^2 + 1))`` and ``delta_k = kappa / (k + 1)``.
 
     Args:
-        centre: (mu); dual: (lambda); k: iterations done before this one.
-        penalty: (rho); dual_step: (gamma_0); decay: (kappa).
+        slack: (u); centre: (mu); dual: (lambda); k: iterations done before this one.
+        penalty: (rho); slack_step: (tau); slack_bound: (u_max); dual_step: (gamma_0); decay: (kappa).
         axis: that of the constraints.
     """
     apart = dual - centre
     delta = decay / (k + 1)
     gamma = (penalty * delta / ((apart**2).sum(axis=axis, keepdims=True) + 1)).clip(max=dual_step)
-    return centre + gamma * apart / penalty
+    return (slack - slack_step * dual).clip(0.0, slack_bound), centre + gamma * apart / penalty
 
 
 def prox_linear_signs(gram: Array, value: Array, dual: Array, lr: Any) -> Array:

@@ -150,8 +150,8 @@ class GhostDecay(LRScheduler):  # type: ignore[misc]
 
     def get_lr(self) -> list[float]:
         """Step size of each group for the next step."""
-        now = [float(group["lr"]) for group in self.optimizer.param_groups]
-        return now if self.last_epoch <= 0 else [steps.shortened(lr, self.decay) for lr in now]
+        lengths = [float(group["lr"]) for group in self.optimizer.param_groups]
+        return lengths if self.last_epoch <= 0 else [steps.shortened(lr, self.decay) for lr in lengths]
 
 
 def _drawn(sample: Sample, size: int) -> tuple[Tensor, Tensor]:
@@ -179,6 +179,6 @@ def _require_pair(values: Tensor, slack: float) -> None:
         )
     if not bool(values.detach().any()):
         raise DataError("both constraints are exactly 0, as of a batch that lacks a group; draw rows of every group")
-    theirs = -float(values.detach().sum()) / 2
-    if abs(theirs - slack) > 1e-4:
-        raise ConfigError(f"slack is {slack:g}, the two constraints have {theirs:.4g}; pass that, or none")
+    measured = -float(values.detach().sum()) / 2
+    if abs(measured - slack) > 1e-4:
+        raise ConfigError(f"slack is {slack:g}, the two constraints have {measured:.4g}; pass that, or none")

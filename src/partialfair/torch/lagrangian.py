@@ -15,7 +15,7 @@ from partialfair.torch.replicas import n_replicas
 from partialfair.torch.rules import Ascent, Plada, Switching, Weights
 
 Loss: TypeAlias = Tensor | Callable[[], Tensor]
-Given: TypeAlias = Values | Callable[[], Values]
+Source: TypeAlias = Values | Callable[[], Values]
 
 
 class Lagrangian:
@@ -30,14 +30,14 @@ class Lagrangian:
 
     def __init__(self, multipliers: Multipliers) -> None:
         self.multipliers = multipliers
-        self._held: Evaluation | None = None
+        self._of_batch: Evaluation | None = None
 
     def __call__(
         self,
         loss: Loss,
-        values: Given,
-        strict: Given | None = None,
-        again: Given | None = None,
+        values: Source,
+        strict: Source | None = None,
+        again: Source | None = None,
         *,
         which: Tensor | None = None,
     ) -> Tensor:
@@ -62,7 +62,7 @@ class Lagrangian:
         if isinstance(duals.rule, Switching):
             return self._switched(loss, values, strict, again, which)
         scalar, vector = _computed(loss), duals.gathered(_computed(values))
-        evaluation = self._held
+        evaluation = self._of_batch
         if evaluation is None:
             evaluation = self._weighed(scalar, vector, strict, again, which)
         total = self._combined(scalar, vector, evaluation)
@@ -70,7 +70,7 @@ class Lagrangian:
         return total
 
     @contextmanager
-    def hold(self, strict: Given, again: Given | None = None, *, which: Tensor | None = None) -> Iterator[None]:
+    def hold(self, strict: Source, again: Source | None = None, *, which: Tensor | None = None) -> Iterator[None]:
         """Weights of a whole batch, for the micro-batches inside: their mean derivative is that of the whole batch.
 
         Args:
@@ -86,14 +86,19 @@ class Lagrangian:
         if isinstance(duals.rule, Switching):
             evaluation.on_loss = _decided(duals, vector, which).on_loss
         self._checked(evaluation.weights.constraints.sum(), None, evaluation)
-        self._held = evaluation
+        self._of_batch = evaluation
         try:
             yield
         finally:
-            self._held = None
+            self._of_batch = None
 
     def _weighed(
-        self, loss: Tensor, values: Tensor, strict: Given | None, again: Given | None, which: Tensor | None
+        self,
+        loss: Tensor,
+        values: Tensor,
+        strict: Source | None,
+        again: Source | None,
+        which: Tensor | None,
     ) -> Evaluation:
         duals = self.multipliers
         with torch.no_grad():
@@ -115,13 +120,18 @@ class Lagrangian:
         return total
 
     def _switched(
-        self, loss: Loss, values: Given, strict: Given | None, again: Given | None, which: Tensor | None
+        self,
+        loss: Loss,
+        values: Source,
+        strict: Source | None,
+        again: Source | None,
+        which: Tensor | None,
     ) -> Tensor:
         """The loss alone, or the worst constraint alone."""
         duals: Any = self.multipliers
         if again is not None:
             raise ConfigError("Switching has no quadratic term; pass the draw that decides as strict")
-        evaluation, vector = self._held, None
+        evaluation, vector = self._of_batch, None
         if evaluation is None:
             if strict is None:
                 vector = duals.gathered(_computed(values))
@@ -134,7 +144,7 @@ class Lagrangian:
             return total
         if vector is None:
             vector = duals.gathered(_computed(values))
-        if self._held is None:  # the worst of the draw whose derivative is taken
+        if self._of_batch is None:  # the worst of the draw whose derivative is taken
             worst = _weigh(duals, vector, None, which)
             evaluation = Evaluation(evaluation.strict, worst.strict, which, worst.weights, on_loss=False)
         total = (evaluation.weights.constraints.to(vector.dtype) * vector).sum()
@@ -142,11 +152,11 @@ class Lagrangian:
         return total
 
     def _checked(self, total: Tensor, loss: Tensor | None, evaluation: Evaluation) -> None:
-        _check(self.multipliers, total, loss, evaluation, record=evaluation is not self._held)
+        _check(self.multipliers, total, loss, evaluation, record=evaluation is not self._of_batch)
 
 
-def _computed(given: Any) -> Any:
-    return given() if callable(given) and not isinstance(given, Tensor | Mapping) else given
+def _computed(value: Any) -> Any:
+    return value() if callable(value) and not isinstance(value, Tensor | Mapping) else value
 
 
 @torch.compiler.disable  # type: ignore[untyped-decorator]

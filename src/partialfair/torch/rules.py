@@ -257,10 +257,8 @@ class Plada(Rule):
     def commit(self, state: State, weights: Weights, k: int, step: PrimalStep, equality: Array | None = None) -> State:
         """See :class:`Plada`."""
         dual = weights.pending["dual"]
-        centre = steps.perturbed_centre(
-            state["centre"], dual, k, penalty=self.penalty, dual_step=self.dual_step, decay=self.decay
-        )
-        slack = steps.perturbed_slack(state["slack"], dual, self.slack_step, self.slack_bound)
+        numbers = {name: getattr(self, name) for name in self.POSITIVE}
+        slack, centre = steps.perturbed_move(state["slack"], state["centre"], dual, k, **numbers)
         return {"dual": dual, "slack": slack, "centre": centre}
 
 

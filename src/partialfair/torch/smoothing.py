@@ -80,17 +80,17 @@ class _Hook:
         scale = getattr(optimiser, "grad_scale", None)  # of fused optimisers, which are given scaled gradients
         for group in optimiser.param_groups:
             mu = group["proximal"]
-            moving = [p for p in group["params"] if p.requires_grad and p.grad is not None]
-            if not mu or not moving:
+            trained = [p for p in group["params"] if p.requires_grad and p.grad is not None]
+            if not mu or not trained:
                 continue
-            known = [p for p in moving if ANCHOR in optimiser.state.get(p, {})]
-            self.first.update((p, p.detach().clone()) for p in moving if ANCHOR not in optimiser.state.get(p, {}))
-            if not known:
+            anchored = [p for p in trained if ANCHOR in optimiser.state.get(p, {})]
+            self.first.update((p, p.detach().clone()) for p in trained if ANCHOR not in optimiser.state.get(p, {}))
+            if not anchored:
                 continue
-            anchors = [optimiser.state[p][ANCHOR] for p in known]
-            distance = torch._foreach_sub(known, anchors)
+            anchors = [optimiser.state[p][ANCHOR] for p in anchored]
+            distance = torch._foreach_sub(anchored, anchors)
             weight = mu if scale is None else mu * float(scale)
-            steps.smoothed([p.grad for p in known], anchors, distance, weight, group["smoothing"], add_in_place)
+            steps.smoothed([p.grad for p in anchored], anchors, distance, weight, group["smoothing"], add_in_place)
 
     def after(self, optimiser: Optimizer, args: Any, kwargs: Any) -> None:
         for p, anchor in self.first.items():

@@ -130,50 +130,52 @@ class StochasticIDCA(nn.Module):  # type: ignore[misc]
         if any(layer.training for layer in self._unsteady):
             raise ConfigError("IDCA compares two points on the same rows; call network.eval() for dropout and norms")
         _, constraint = self._parts
-        given = inputs if isinstance(inputs, tuple) else (inputs,)
-        here = self.trained
-        self._require_the_same(here)
-        if self.queues.device != here[-1].device or self.queues.dtype != here[-1].dtype:
-            self.to(here[-1])
+        arguments = inputs if isinstance(inputs, tuple) else (inputs,)
+        parameters = self.trained
+        self._require_the_same(parameters)
+        if self.queues.device != parameters[-1].device or self.queues.dtype != parameters[-1].dtype:
+            self.to(parameters[-1])
         if not self.steps:
-            self.anchor, self.total = _flat(here), torch.zeros_like(self.anchor)
+            self.anchor, self.total = _flat(parameters), torch.zeros_like(self.anchor)
         anchor, weight = self._like(self.anchor), steps.loss_weight(self.inner_steps)
 
         def parts(side: int) -> Callable[..., Tensor]:
-            def of(*point: Tensor) -> Tensor:
-                return constraint.parts(self._scores(point[:-1], given), group, y, point[-1])[side]
+            def part(*point: Tensor) -> Tensor:
+                return constraint.parts(self._scores(point[:-1], arguments), group, y, point[-1])[side]
 
-            return of
+            return part
 
         with torch.enable_grad():
-            scores = self._scores(here[:-1], given)
-            now = loss(scores)
+            scores = self._scores(parameters[:-1], arguments)
+            loss_value = loss(scores)
             convex, concave = constraint.parts(scores, group, y)
             values = (convex - concave).detach()
-            if not bool(torch.isfinite(now) & torch.isfinite(values).all()):
+            if not bool(torch.isfinite(loss_value) & torch.isfinite(values).all()):
                 wrong = [
                     name for name, v in zip(constraint.labels, values.tolist(), strict=True) if not math.isfinite(v)
                 ]
-                said = f"constraints {wrong} are not finite" if wrong else f"the loss is {float(now)}"
-                raise DataError(f"step {self.steps}: {said}; queues and parameters were left as they were")
-            directions = _gradients((now, convex), here, (torch.full_like(now, weight), self.queues))
+                cause = f"constraints {wrong} are not finite" if wrong else f"the loss is {float(loss_value)}"
+                raise DataError(f"step {self.steps}: {cause}; queues and parameters were left as they were")
+            directions = _gradients(
+                (loss_value, convex), parameters, (torch.full_like(loss_value, weight), self.queues)
+            )
             if bool(self.queues.any()):
                 leaves = [part.clone().requires_grad_() for part in anchor]
                 slopes = _gradients((self.queues @ parts(1)(*leaves),), leaves)
                 torch._foreach_sub_(directions, slopes)
-        away = torch._foreach_sub(here[:-1], anchor[:-1])
-        add_in_place(directions[:-1], away, steps.proximal_weight(self.rho, weight, self.queues))
-        for p, direction in zip(here, directions, strict=True):
+        distances = torch._foreach_sub(parameters[:-1], anchor[:-1])
+        add_in_place(directions[:-1], distances, steps.proximal_weight(self.rho, weight, self.queues))
+        for p, direction in zip(parameters, directions, strict=True):
             p.grad = mean_over_replicas(direction, self.process_group)
-        self._step = tuple(p.detach().clone() for p in here), away, parts
-        return now.detach(), values
+        self._step = tuple(p.detach().clone() for p in parameters), distances, parts
+        return loss_value.detach(), values
 
     @torch.no_grad()  # type: ignore[untyped-decorator]
     def _after_step(self, optimiser: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
         if self._step is None or overflowed(optimiser):
             return
-        (before, away, parts), self._step = self._step, None
-        moved = mean_over_replicas(self._extrapolated(before, away, parts), self.process_group)
+        (before, distances, parts), self._step = self._step, None
+        moved = mean_over_replicas(self._extrapolated(before, distances, parts), self.process_group)
         self.queues = steps.moved_queues(self.queues, moved)
         self.total = self.total + _flat(self.trained)
         self.steps += 1
@@ -181,16 +183,16 @@ class StochasticIDCA(nn.Module):  # type: ignore[misc]
             self._end_subproblem()
 
     def _extrapolated(
-        self, before: Tensors, away: list[Tensor], parts: Callable[[int], Callable[..., Tensor]]
+        self, before: Tensors, distances: list[Tensor], parts: Callable[[int], Callable[..., Tensor]]
     ) -> Tensor:
         """Values (m,) of the convex constraints to first order at the point after the step."""
-        here, anchor = self.trained, tuple(self._like(self.anchor))
-        moved = tuple(torch._foreach_sub(here, before))
+        parameters, anchor = self.trained, tuple(self._like(self.anchor))
+        moved = tuple(torch._foreach_sub(parameters, before))
         value, slope = jvp(parts(0), before, moved)
-        from_anchor = tuple(torch._foreach_sub(here, anchor))
+        from_anchor = tuple(torch._foreach_sub(parameters, anchor))
         level, tangent = jvp(parts(1), anchor, from_anchor)
-        square = sum((part * part).sum() for part in away)
-        product = sum((part * step).sum() for part, step in zip(away, moved[:-1], strict=True))
+        square = sum((part * part).sum() for part in distances)
+        product = sum((part * step).sum() for part, step in zip(distances, moved[:-1], strict=True))
         proximal = self.rho * steps.half_distance(square, product)
         return torch.as_tensor(steps.extrapolated(value, slope, level, tangent, proximal))
 
@@ -241,6 +243,8 @@ def _flat(parts: list[Tensor]) -> Tensor:
 def _require_as_many(module: StochasticIDCA, state: Mapping[str, Any], prefix: str, *_: Any) -> None:
     """Refuse a checkpoint of other parameters before anything of it is taken."""
     sizes = {name: (module.get_buffer(name).numel(), state[prefix + name].numel()) for name in StochasticIDCA.STATE}
-    wrong = [f"{name} has {there} numbers, here {here}" for name, (here, there) in sizes.items() if here != there]
+    wrong = [
+        f"{name} has {stored} numbers, here {present}" for name, (present, stored) in sizes.items() if present != stored
+    ]
     if wrong:
         raise ConfigError(f"the checkpoint is of other parameters or constraints: {'; '.join(wrong)}")

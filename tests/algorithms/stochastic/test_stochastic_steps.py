@@ -17,6 +17,10 @@ REAL = st.floats(-4, 4).filter(lambda number: number == 0 or abs(number) > 1e-6)
 ROWS = st.lists(st.tuples(REAL, REAL, REAL), min_size=1, max_size=6)
 
 
+def parts(result):
+    return [np.asarray(part) for part in (result if isinstance(result, tuple) else (result,))]
+
+
 def close(result, expected):
     np.testing.assert_allclose(np.asarray(result), expected, rtol=1e-12, atol=1e-12)
 
@@ -41,14 +45,12 @@ def test_ssl_alm(library, rows, eta, bound):
 def test_plada(library, rows, k, rho, bound):
     array, (centre, slack, dual) = LIBRARIES[library], zip(*rows, strict=True)
     close(steps.perturbed_dual(array(centre), array(dual), array(slack), rho), [m + rho * (g + u) for m, u, g in rows])
-    close(
-        steps.perturbed_slack(array(slack), array(dual), 0.3, bound),
-        [min(max(u - 0.3 * y, 0.0), bound) for _, u, y in rows],
-    )
     square = sum((y - m) ** 2 for m, _, y in rows)
     gamma = min(0.1, rho * (2.0 / (k + 1)) / (square + 1))
-    moved = steps.perturbed_centre(array(centre), array(dual), k, penalty=rho, dual_step=0.1, decay=2.0)
-    close(moved, [m + gamma * (y - m) / rho for m, _, y in rows])
+    numbers = {"penalty": rho, "slack_step": 0.3, "slack_bound": bound, "dual_step": 0.1, "decay": 2.0}
+    new_slack, new_centre = steps.perturbed_move(array(slack), array(centre), array(dual), k, **numbers)
+    close(new_slack, [min(max(u - 0.3 * y, 0.0), bound) for _, u, y in rows])
+    close(new_centre, [m + gamma * (y - m) / rho for m, _, y in rows])
 
 
 @library
@@ -66,20 +68,22 @@ def test_constraints_may_stand_along_any_axis(library):
     """Runs in rows and points in columns have the numbers of each alone."""
     array, random = LIBRARIES[library], np.random.default_rng(0)
     dual, slack, values = (random.normal(size=(5, 3)) for _ in range(3))
+    plada = {"k": 7, "penalty": 2.0, "dual_step": 0.1, "decay": 3.0}
     for name, options in {
         "bounded_dual": {"dual_step": 0.3, "bound": 1.5},
-        "perturbed_centre": {"k": 7, "penalty": 2.0, "dual_step": 0.1, "decay": 3.0},
+        "perturbed_move": plada | {"slack_step": 0.3, "slack_bound": 1.0},
         "seems_feasible": {"tolerance": 0.5},
         "largest": {},
     }.items():
         formula = getattr(steps, name)
-        arrays = {"bounded_dual": (dual, slack, values), "perturbed_centre": (dual, values)}.get(name, (values,))
-        alone = np.array([np.asarray(formula(*(array(part[r]) for part in arrays), **options)) for r in range(5)])
-        assert np.abs(alone).sum() > 0 and len(np.unique(alone)) > 1
-        together = formula(*(array(part) for part in arrays), **options)
-        assert np.array_equal(np.asarray(together), alone)
-        columns = formula(*(array(part.T) for part in arrays), **options, axis=0)
-        close(columns, alone.T)
+        arrays = (dual, slack, values) if name in ("bounded_dual", "perturbed_move") else (values,)
+        together = parts(formula(*(array(part) for part in arrays), **options))
+        columns = parts(formula(*(array(part.T) for part in arrays), **options, axis=0))
+        for run in range(5):
+            alone = parts(formula(*(array(part[run]) for part in arrays), **options))
+            for rows, points, expected in zip(together, columns, alone, strict=True):
+                assert np.array_equal(rows[run], expected) and len(np.unique(rows)) > 1
+                close(points[:, run], expected)
 
 
 @library
