@@ -106,7 +106,6 @@ def with_two_draws(n_rows: int, strata: Sequence[Rows], settings: Any, seeds: Se
     """
     if settings.full_batch:
         return None
-    first, second = (
-        Balanced(strata, settings.group_batch, seeds, name, settings.cyclic) for name in ("first", "second")
-    )
+    size, cyclic = settings.group_batch, settings.cyclic
+    first, second = (Balanced(strata, size, seeds, name, cyclic) for name in ("first", "second"))
     return Permutations(np.arange(n_rows), settings.batch, seeds, "objective"), first, second

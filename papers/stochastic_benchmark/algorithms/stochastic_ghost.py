@@ -167,10 +167,8 @@ class GhostSteps:
             return pair_direction(g, pull_back(first), values[:, 0] + slack, slack, self.settings)[0]
         m = values.shape[1]
         by_constraint = np.stack([pull_back(np.broadcast_to(row, values.shape)) for row in np.eye(m)], axis=1)
-        directions = [
-            general_direction(*parts, self.settings)[0] for parts in zip(g, by_constraint, values, strict=True)
-        ]
-        return np.stack(directions)
+        subproblems = zip(g, by_constraint, values, strict=True)
+        return np.stack([general_direction(*parts, self.settings)[0] for parts in subproblems])
 
 
 class StochasticGhost(Stochastic[GhostSettings]):

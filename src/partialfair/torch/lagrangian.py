@@ -93,12 +93,7 @@ class Lagrangian:
             self._of_batch = None
 
     def _weighed(
-        self,
-        loss: Tensor,
-        values: Tensor,
-        strict: Source | None,
-        again: Source | None,
-        which: Tensor | None,
+        self, loss: Tensor, values: Tensor, strict: Source | None, again: Source | None, which: Tensor | None
     ) -> Evaluation:
         duals = self.multipliers
         with torch.no_grad():
@@ -120,12 +115,7 @@ class Lagrangian:
         return total
 
     def _switched(
-        self,
-        loss: Loss,
-        values: Source,
-        strict: Source | None,
-        again: Source | None,
-        which: Tensor | None,
+        self, loss: Loss, values: Source, strict: Source | None, again: Source | None, which: Tensor | None
     ) -> Tensor:
         """The loss alone, or the worst constraint alone."""
         duals: Any = self.multipliers

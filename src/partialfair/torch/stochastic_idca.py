@@ -156,9 +156,8 @@ class StochasticIDCA(nn.Module):  # type: ignore[misc]
                 ]
                 cause = f"constraints {wrong} are not finite" if wrong else f"the loss is {float(loss_value)}"
                 raise DataError(f"step {self.steps}: {cause}; queues and parameters were left as they were")
-            directions = _gradients(
-                (loss_value, convex), parameters, (torch.full_like(loss_value, weight), self.queues)
-            )
+            weights = torch.full_like(loss_value, weight), self.queues
+            directions = _gradients((loss_value, convex), parameters, weights)
             if bool(self.queues.any()):
                 leaves = [part.clone().requires_grad_() for part in anchor]
                 slopes = _gradients((self.queues @ parts(1)(*leaves),), leaves)
@@ -243,8 +242,6 @@ def _flat(parts: list[Tensor]) -> Tensor:
 def _require_as_many(module: StochasticIDCA, state: Mapping[str, Any], prefix: str, *_: Any) -> None:
     """Refuse a checkpoint of other parameters before anything of it is taken."""
     sizes = {name: (module.get_buffer(name).numel(), state[prefix + name].numel()) for name in StochasticIDCA.STATE}
-    wrong = [
-        f"{name} has {stored} numbers, here {present}" for name, (present, stored) in sizes.items() if present != stored
-    ]
+    wrong = [f"{name} has {stored} numbers, here {size}" for name, (size, stored) in sizes.items() if size != stored]
     if wrong:
         raise ConfigError(f"the checkpoint is of other parameters or constraints: {'; '.join(wrong)}")
