@@ -22,7 +22,7 @@ LABELS: dict[str, tuple[int | None, ...]] = {"eop": (1,), "eod": (1, 0)}
 
 
 def violation_ends(
-    name: str, two: Replicates, value: Floats, effective: Floats, tail: float, comparisons: int
+    name: str, replicates: Replicates, value: Floats, effective: Floats, tail: float, comparisons: int
 ) -> tuple[Floats, Floats, Floats]:
     """Lower and upper end, and the lower end corrected for the number of pairs, each (R,).
 
@@ -30,7 +30,7 @@ def violation_ends(
 
     Args:
         name: of the metric, without the ending of the whole range.
-        two: R samples of two groups.
+        replicates: R samples of two groups.
         value: (R,) estimates.
         effective: (2, 3) rows of each group with the negative label, with the positive one, and in all.
         tail: chance of a miss on one side.
@@ -38,55 +38,60 @@ def violation_ends(
     """
     tails = (tail, tail / comparisons)
     if name in ("sp", "rank_gap"):
-        lows, high = _rank_ends(name, two, value, effective[:, 2], tails)
-    elif name == "gauc" and _too_few(two.interval, effective):
-        none = np.full(len(value), np.nan)
-        return none, none, none
+        lows, high = _rank_ends(name, replicates, value, effective[:, 2], tails)
+    elif name == "gauc" and _too_few(replicates.interval, effective):
+        undefined = np.full(len(value), np.nan)
+        return undefined, undefined, undefined
     elif name == "gauc":
-        ranks = thinned(two.above / two.group_sizes[:, None])
+        ranks = thinned(replicates.above / replicates.group_sizes[:, None])
         ends = [
-            limits.folded(*(end - 0.5 for end in limits.area_limits(ranks, effective[:, 2], two.interval, each)))
-            for each in tails
+            limits.folded(
+                *(end - 0.5 for end in limits.area_limits(ranks, effective[:, 2], replicates.interval, chance))
+            )
+            for chance in tails
         ]
         lows, high = [low for low, _ in ends], ends[0][1]
     else:
         labels = LABELS.get(name, (None,))
         # The larger of two gaps is a largest one of twice as many.
         lows = [
-            np.maximum.reduce([_decision(name, two, effective, k, each / len(labels))[0] for k in labels])
-            for each in tails
+            np.maximum.reduce([_decision(name, replicates, effective, k, chance / len(labels))[0] for k in labels])
+            for chance in tails
         ]
-        high = np.maximum.reduce([_decision(name, two, effective, k, tail)[1] for k in labels])
-    low, corrected = (np.minimum(each, value) for each in lows)
+        high = np.maximum.reduce([_decision(name, replicates, effective, k, tail)[1] for k in labels])
+    low, corrected = (np.minimum(low_end, value) for low_end in lows)
     return low, np.maximum(high, value), corrected
 
 
 def _too_few(interval: GroupPairs, effective: Floats) -> bool:
     """Tell whether a part of the ranks keeps too few rows of a group for the interval of an area."""
-    kept = [measure(pairs) * rows for pairs, rows in zip(interval, effective[:, 2], strict=True)]
-    return any(pairs != FULL for pairs in interval) and min(kept) < LEAST_KEPT - 1e-9
+    kept_rows = [measure(pairs) * rows for pairs, rows in zip(interval, effective[:, 2], strict=True)]
+    return any(pairs != FULL for pairs in interval) and min(kept_rows) < LEAST_KEPT - 1e-9
 
 
-def _decision(name: str, two: Replicates, effective: Floats, label: int | None, tail: float) -> tuple[Floats, Floats]:
+def _decision(
+    name: str, replicates: Replicates, effective: Floats, label: int | None, tail: float
+) -> tuple[Floats, Floats]:
     """Ends of the gap of decisions among all rows or those of a label."""
     rows = effective[:, 2 if label is None else label]
-    return limits.decision_gap(two.rates(label), rows, two.interval, tail, normalise=name != "dp_gap")
+    return limits.decision_gap(replicates.rates(label), rows, replicates.interval, tail, normalise=name != "dp_gap")
 
 
 def _rank_ends(
-    name: str, two: Replicates, value: Floats, rows: Floats, tails: tuple[float, float]
+    name: str, replicates: Replicates, value: Floats, rows: Floats, tails: tuple[float, float]
 ) -> tuple[list[Floats], Floats]:
     """Lower ends, one for each tail, and the upper end of a largest difference over thresholds."""
-    shortest = min(map(measure, two.interval)) if name == "sp" else 1.0
-    lows = [np.maximum(0.0, value - limits.critical_process(rows, each) / shortest) for each in tails]
-    ranks = thinned(two.above / two.group_sizes[:, None])
+    shortest = min(map(measure, replicates.interval)) if name == "sp" else 1.0
+    lows = [np.maximum(0.0, value - limits.critical_process(rows, chance) / shortest) for chance in tails]
+    ranks = thinned(replicates.above / replicates.group_sizes[:, None])
     if name == "sp":
-        high, seen = limits.largest_high(ranks, rows, two.interval, tails[0])
+        high, seen = limits.largest_high(ranks, rows, replicates.interval, tails[0])
     else:
-        inside = limits.may_lie_inside(ranks, rows, two.interval, tails[0])
-        if len(two.above) == 1:
+        inside = limits.may_lie_inside(ranks, rows, replicates.interval, tails[0])
+        if len(replicates.above) == 1:
             # The last of those compared are thresholds that part rows of one score, two for each part of an interval.
-            parted = compared_ranks(two.above[0], two.group_sizes, two.interval)[:, -2 * sum(map(len, two.interval)) :]
+            parted = compared_ranks(replicates.above[0], replicates.group_sizes, replicates.interval)
+            parted = parted[:, -2 * sum(map(len, replicates.interval)) :]
             ranks = np.concatenate([ranks, parted[None]], axis=-1)
             inside = np.concatenate([inside, np.ones((1, parted.shape[1]), bool)], axis=-1)
         high, seen = limits.largest_high(ranks, rows, None, tails[0], inside)
@@ -98,5 +103,5 @@ def thinned(ranks: Floats) -> Floats:
     if ranks.shape[-1] <= 2 * THRESHOLDS or ranks.size > 2 * ranks.shape[-1]:
         return ranks
     joint = ranks.reshape(2, -1).sum(axis=0)
-    kept = np.unique(np.searchsorted(joint, np.linspace(joint[0], joint[-1], THRESHOLDS)))
-    return np.asarray(ranks[..., kept])
+    thresholds = np.unique(np.searchsorted(joint, np.linspace(joint[0], joint[-1], THRESHOLDS)))
+    return np.asarray(ranks[..., thresholds])

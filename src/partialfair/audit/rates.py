@@ -116,30 +116,30 @@ def _line(sample: Sample, rows: NDArray, code: int, pairs: Pairs, min_group_size
     )
     finite = math.isfinite(sample.threshold)
 
-    def of(hits: NDArray | None, among: NDArray | None, decision: bool = True) -> Measurement:
+    def rate(hits: NDArray | None, among: NDArray | None, decision: bool = True) -> Measurement:
         if hits is None or among is None:
             return Measurement(None, reason="no labels were given")
         if decision and not finite:
             return Measurement(None, reason=undecided)
         if weights is None:
             return share(int((hits & among).sum()), int(among.sum()), level)
-        part = weights[among]
-        return share(int(weights[hits & among].sum()), int(part.sum()), level, _effective(part))
+        among_weights = weights[among]
+        return share(int(weights[hits & among].sum()), int(among_weights.sum()), level, _effective(among_weights))
 
     everyone, y = np.ones(size, bool), None if sample.y is None else sample.y[rows] > 0
     wrong = None if y is None else ~y
     return GroupLine(
         name=sample.names[code],
         rows=size,
-        kept=_kept(scores, weights, pairs),
+        kept=_kept_rows(scores, weights, pairs),
         reason="" if size >= min_group_size else f"not compared: fewer than {min_group_size} rows",
         median_score=_median(scores, weights),
-        positive_rate=of(decided, everyone),
-        base_rate=of(y, everyone, decision=False),
-        accuracy=of(None if y is None else decided == y, everyone),
-        true_positive_rate=of(decided, y),
-        false_positive_rate=of(decided, wrong),
-        precision=of(y, decided),
+        positive_rate=rate(decided, everyone),
+        base_rate=rate(y, everyone, decision=False),
+        accuracy=rate(None if y is None else decided == y, everyone),
+        true_positive_rate=rate(decided, y),
+        false_positive_rate=rate(decided, wrong),
+        precision=rate(y, decided),
         calibration=_calibration(sample, scores, y, level, weights),
     )
 
@@ -149,7 +149,7 @@ def _effective(weights: NDArray[np.int64]) -> float:
     return float(effective_rows(weights, np.zeros(len(weights), np.int64), 1)[0]) if len(weights) else 0.0
 
 
-def _kept(scores: NDArray[np.float64], weights: NDArray[np.int64] | None, pairs: Pairs) -> int:
+def _kept_rows(scores: NDArray[np.float64], weights: NDArray[np.int64] | None, pairs: Pairs) -> int:
     """Rows of a group that an interval of its ranks keeps."""
     if weights is None:
         return int(np.diff(bounds(pairs, len(scores))).sum())

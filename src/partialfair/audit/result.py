@@ -121,10 +121,10 @@ class AuditResult:
         Raises:
             PluginError: an audit has no metric of that name.
         """
-        known = {**self.measured.overall, **self.measured.quality, RATIO: self.ratio}
-        if name not in known:
-            raise PluginError(f"an audit has no metric {name!r}; {did_you_mean(name, known)}")
-        return known[name].value
+        measurements = {**self.measured.overall, **self.measured.quality, RATIO: self.ratio}
+        if name not in measurements:
+            raise PluginError(f"an audit has no metric {name!r}; {did_you_mean(name, measurements)}")
+        return measurements[name].value
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the figures, in plain types."""
@@ -141,15 +141,15 @@ class AuditResult:
             "confidence_intervals": self.confidence_intervals,
             "min_group_size": self.min_group_size,
             "groups": [_group(line) for line in self.groups],
-            "quality": {name: _number(found) for name, found in self.measured.quality.items()},
-            "overall": {name: _number(found, names) for name, found in self.measured.overall.items()},
+            "quality": {name: _number(measurement) for name, measurement in self.measured.quality.items()},
+            "overall": {name: _number(measurement, names) for name, measurement in self.measured.overall.items()},
             RATIO: _number(self.ratio, names),
             "pairs": [
                 {
                     "groups": [names[code] for code in pair],
-                    "metrics": {name: _number(m, names, pair) for name, m in found.items()},
+                    "metrics": {name: _number(m, names, pair) for name, m in measurements.items()},
                 }
-                for pair, found in self.measured.pairs.items()
+                for pair, measurements in self.measured.pairs.items()
             ],
             "comparisons": self.comparisons,
             "suggested_interval": None if self.suggestion is None else suggested(self.suggestion),
@@ -174,7 +174,7 @@ class AuditResult:
     def __repr__(self) -> str:
         """What was found, the gates and the violations, on one screen."""
         names = (*PARTIAL, *(() if words.is_whole(self) else WHOLE), RATIO)
-        found = {**self.measured.overall, RATIO: self.ratio}
+        measurements = {**self.measured.overall, RATIO: self.ratio}
         shown_gates = [f"  gate {gate}: {verdict(gate)}" for gate in self.gates[:SHOWN_GATES]]
         shown_gates += [f"  ... {len(self.gates) - SHOWN_GATES} more gates"] * (len(self.gates) > SHOWN_GATES)
         lines = [
@@ -183,7 +183,7 @@ class AuditResult:
             words.headline(self),
             words.gate_sentence(self.gates),
             *("  " + textwrap.shorten(line, LINE - 2, placeholder=" ...") for line in shown_gates),
-            *(f"  {name:16} {shown(found[name])}" for name in names),
+            *(f"  {name:16} {number_text(measurements[name])}" for name in names),
             "More: to_text(), to_frame(), plot(), to_html(), write(folder).",
         ]
         return "\n".join(
@@ -212,25 +212,31 @@ class AuditResult:
         import pandas as pd
 
         names = [line.name for line in self.groups]
-        found: list[tuple[tuple[str, ...], Measurement]]
+        keyed: list[tuple[tuple[str, ...], Measurement]]
         if of == "violations":
             keys, rows = ["metric"], {**self.measured.overall, RATIO: self.ratio, **self.measured.quality}.items()
-            found = [((name,), one) for name, one in rows]
+            keyed = [((name,), measurement) for name, measurement in rows]
         elif of == "pairs":
             keys = ["group", "other", "metric"]
             pairs = self.measured.pairs.items()
-            found = [((names[a], names[b], name), one) for (a, b), metrics in pairs for name, one in metrics.items()]
+            keyed = [
+                ((names[a], names[b], name), measurement)
+                for (a, b), metrics in pairs
+                for name, measurement in metrics.items()
+            ]
         elif of == "groups":
             keys = ["group", "rate"]
-            found = [((line.name, name), getattr(line, name)) for line in self.groups for name in RATES]
+            keyed = [((line.name, name), getattr(line, name)) for line in self.groups for name in RATES]
         else:
             raise ConfigError(f"of is {of!r}; use 'violations', 'pairs' or 'groups'")
         lines = []
-        for key, one in found:
-            line = dict(zip(keys, key, strict=True)) | {"value": one.value, "low": one.low, "high": one.high}
+        for key, measurement in keyed:
+            line = dict(zip(keys, key, strict=True))
+            line |= {number: getattr(measurement, number) for number in ("value", "low", "high")}
             if of != "groups":
-                line |= {f"{end}er": names[one.pair[k]] if one.pair else None for k, end in enumerate(("low", "high"))}
-            lines.append(line | {"reason": one.reason or one.no_interval})
+                lower, higher = (names[code] for code in measurement.pair) if measurement.pair else (None, None)
+                line |= {"lower": lower, "higher": higher}
+            lines.append(line | {"reason": measurement.reason or measurement.no_interval})
         frame = pd.DataFrame(lines)
         return frame.astype(dict.fromkeys(("value", "low", "high"), "float64")).set_index(keys)
 
@@ -291,15 +297,15 @@ class AuditResult:
         lines = [f"{head}, {threshold_text(self)}{label}", words.headline(self), words.gate_sentence(self.gates), ""]
         notes = [f" ({line.reason})" if line.reason else "" for line in self.groups]
         lines += [
-            f"  {line.name}: {line.rows} rows, selection rate {shown(line.positive_rate, 3)}{note}"
+            f"  {line.name}: {line.rows} rows, selection rate {number_text(line.positive_rate, 3)}{note}"
             for line, note in zip(self.groups[:SHOWN_GROUPS], notes, strict=False)
         ]
         lines += [f"  ... {len(self.groups) - SHOWN_GROUPS} more groups"] * (len(self.groups) > SHOWN_GROUPS)
         reasons: list[str] = []
-        found = {**self.measured.quality, **self.measured.overall, RATIO: self.ratio}
+        measurements = {**self.measured.quality, **self.measured.overall, RATIO: self.ratio}
         for names in (QUALITY, (*PARTIAL, *WHOLE, RATIO)):
-            lines += ["", *(self._line(name, found[name], reasons) for name in names)]
-        lines += [f"  [{place}] {reason}" for place, reason in enumerate(reasons, 1)]
+            lines += ["", *(self._line(name, measurements[name], reasons) for name in names)]
+        lines += [f"  [{number}] {reason}" for number, reason in enumerate(reasons, 1)]
         if self.suggestion is not None:
             low, high = self.suggestion.interval
             rate = self.suggestion.positive_rate
@@ -308,23 +314,23 @@ class AuditResult:
         lines += [f"  remedy: {text}" for text in words.remedies(self)]
         return "\n".join([*lines, *([f"\n  {self.comparisons}"] if self.comparisons else [])])
 
-    def _line(self, name: str, found: Measurement, reasons: list[str]) -> str:
+    def _line(self, name: str, measurement: Measurement, reasons: list[str]) -> str:
         """One metric: what it is, its number and the groups that it is between, or the reason why there is none."""
         title = words.title(name)
         title = title if title == name else f"{title} ({name})"
-        line = f"  {title:58} {shown(found):26}{self.between(found).removeprefix(';')}"
-        if not found.reason:
+        line = f"  {title:58} {number_text(measurement):26}{self.between(measurement).removeprefix(';')}"
+        if not measurement.reason:
             return line.rstrip()
-        if found.reason not in reasons:
-            reasons.append(found.reason)
-        what = f" leaves out {words.counted(found.left_out, 'pair')}" if found.value is not None else ""
-        return f"{line.rstrip()}{what} [{reasons.index(found.reason) + 1}]"
+        if measurement.reason not in reasons:
+            reasons.append(measurement.reason)
+        omission = f" leaves out {words.counted(measurement.left_out, 'pair')}" if measurement.value is not None else ""
+        return f"{line.rstrip()}{omission} [{reasons.index(measurement.reason) + 1}]"
 
-    def between(self, found: Measurement) -> str:
+    def between(self, measurement: Measurement) -> str:
         """Name the two groups that a number is between, as the end of a phrase; nothing if there are none."""
-        if found.pair is None:
+        if measurement.pair is None:
             return ""
-        low, high = (self.groups[code].name for code in found.pair)
+        low, high = (self.groups[code].name for code in measurement.pair)
         return f"; {low!r} lower than {high!r}"
 
 
@@ -345,28 +351,29 @@ def verdict(gate: Gate) -> str:
     return f"{'passed' if gate.passed else failed}, {value}" + (f" ({'; '.join(notes)})" if notes else "")
 
 
-def shown(found: Measurement, digits: int = 4) -> str:
+def number_text(measurement: Measurement, digits: int = 4) -> str:
     """A number with its interval, or that it is not estimable."""
-    if found.value is None:
+    if measurement.value is None:
         return "not estimable"
-    if found.low is None:
-        return f"{found.value:.{digits}f}" + (f" [{found.no_interval.partition(',')[0]}]" if found.no_interval else "")
-    return f"{found.value:.{digits}f} [{found.low:.{digits}f}, {found.high:.{digits}f}]"
+    if measurement.low is None:
+        reason = measurement.no_interval.partition(",")[0]
+        return f"{measurement.value:.{digits}f}" + (f" [{reason}]" if reason else "")
+    return f"{measurement.value:.{digits}f} [{measurement.low:.{digits}f}, {measurement.high:.{digits}f}]"
 
 
-def _number(found: Measurement, names: Sequence[str] = (), pair: tuple[int, int] | None = None) -> dict[str, Any]:
+def _number(measurement: Measurement, names: Sequence[str] = (), pair: tuple[int, int] | None = None) -> dict[str, Any]:
     """A number as JSON has it; of a pair, also as the first group's scores or rates minus the second's."""
-    out: dict[str, Any] = {"value": found.value}
-    if found.low is not None:
-        out["ci"] = [found.low, found.high]
-    if found.no_interval:
-        out["no_interval"] = found.no_interval
-    if found.pair is not None:
-        out |= {"lower": names[found.pair[0]], "higher": names[found.pair[1]]}
-    if pair is not None and found.value is not None:
-        out["signed"] = -found.value if found.pair == pair else found.value
-    if found.reason:
-        out["not_estimable" if found.value is None else "leaves_out"] = found.reason
+    out: dict[str, Any] = {"value": measurement.value}
+    if measurement.low is not None:
+        out["ci"] = [measurement.low, measurement.high]
+    if measurement.no_interval:
+        out["no_interval"] = measurement.no_interval
+    if measurement.pair is not None:
+        out |= {"lower": names[measurement.pair[0]], "higher": names[measurement.pair[1]]}
+    if pair is not None and measurement.value is not None:
+        out["signed"] = -measurement.value if measurement.pair == pair else measurement.value
+    if measurement.reason:
+        out["not_estimable" if measurement.value is None else "leaves_out"] = measurement.reason
     return out
 
 
@@ -381,10 +388,10 @@ def _group(line: GroupLine) -> dict[str, Any]:
     }
 
 
-def suggested(found: Suggestion) -> dict[str, Any]:
+def suggested(suggestion: Suggestion) -> dict[str, Any]:
     """A suggested interval and its candidates as JSON has them."""
-    table = found.table.astype(object).where(found.table.notna(), None)
+    table = suggestion.table.astype(object).where(suggestion.table.notna(), None)
     return {
-        "interval": list(found.interval), "positive_rate": found.positive_rate, "measure": found.measure,
+        "interval": list(suggestion.interval), "positive_rate": suggestion.positive_rate, "measure": suggestion.measure,
         "candidates": table.to_dict("records"),
     }  # fmt: skip

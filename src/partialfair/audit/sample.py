@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from partialfair.audit.tally import Tally, tally_of
+from partialfair.audit.tally import GroupCounts, count_groups
 from partialfair.data import intake
 from partialfair.data.weights import check_weights, effective_rows, whole_weights
 from partialfair.errors import ConfigError, DataError
@@ -61,9 +61,9 @@ class Sample:
         return replace(self, group=new[self.group], names=tuple(names))
 
     @cached_property
-    def tally(self) -> Tally:
+    def tally(self) -> GroupCounts:
         """Rows, or their weights, by group, label and distinct score; one sort."""
-        return tally_of(self.scores, self.group, len(self.names), self.y, self.threshold, self.weights)
+        return count_groups(self.scores, self.group, len(self.names), self.y, self.threshold, self.weights)
 
     @cached_property
     def _stratum(self) -> NDArray[np.int64]:
@@ -99,7 +99,7 @@ EXACT = 1 << 22
 """Groups times distinct scores up to which an interval is suggested from every score."""
 
 
-def counts_above(tally: Tally, groups: int) -> ranks.Counts:
+def counts_above(tally: GroupCounts, groups: int) -> ranks.Counts:
     """Rows of the first ``groups`` groups above every score, from which an interval is suggested.
 
     Of very many, neighbouring scores are joined.
@@ -116,7 +116,7 @@ def build_sample(
     threshold: float | None = None,
     positive: Any = None,
     missing: str = "refuse",
-    words: Mapping[str, frozenset[str]] = IN_MEMORY,
+    null_texts: Mapping[str, frozenset[str]] = IN_MEMORY,
     weights: Any = None,
 ) -> Sample:
     """Check and encode the rows; a row of weight 0 is left out.
@@ -125,14 +125,14 @@ def build_sample(
         scores, groups, labels, threshold, positive, weights: see :func:`partialfair.audit.audit_scores`.
         missing: "refuse" rows without a score, group, label or weight, "drop" them, or make a "group" of rows that lack
             a group.
-        words: texts that stand for a missing value in columns of groups, labels and numbers.
+        null_texts: texts that stand for a missing value in columns of groups, labels and numbers.
 
     Raises:
         ConfigError: ``missing`` is none of these.
         DataError: scores that are not finite numbers, missing values, lists as groups, a single group, labels without
             exactly two values, lengths that differ, or indexes in another order; of several faults all are told.
     """
-    columns = _checked(scores, groups, labels, positive, missing, words, weights)
+    columns = _checked(scores, groups, labels, positive, missing, null_texts, weights)
     complete = ~np.any(list(columns.missing.values()), axis=0)
     codes, names = _of_rows(columns.groups, complete)
     values, outcome = columns.scores[complete], columns.labels
@@ -175,37 +175,37 @@ def _checked(
     labels: Any,
     positive: Any,
     missing: str,
-    words: Mapping[str, frozenset[str]],
+    null_texts: Mapping[str, frozenset[str]],
     weights: Any,
 ) -> _Columns:
     """Check the columns; see :func:`build_sample` for arguments and errors."""
     if missing not in intake.MISSING:
         raise ConfigError(f"missing is {missing!r}; {did_you_mean(str(missing), intake.MISSING)}")
-    given = {"scores": scores, "groups": groups, "labels": labels, "weights": weights}
-    given = {name: column for name, column in given.items() if column is not None}
+    columns = {"scores": scores, "groups": groups, "labels": labels, "weights": weights}
+    columns = {name: column for name, column in columns.items() if column is not None}
     faults = intake.Faults()
     with faults.noted():
-        intake.in_one_order(**given)
+        intake.in_one_order(**columns)
     numbers: dict[str, NDArray[np.float64]] = {}
     lacking: dict[str, NDArray[np.bool_]] = {}
     encoded = outcome = None
     for name, use in (("scores", "ranked as scores"), ("weights", "weights of rows")):
         with faults.noted():
-            if name in given:
+            if name in columns:
                 numbers[name], lacking[name.removesuffix("s")] = intake.numbers(
-                    given[name], name, words["number"], use=use
+                    columns[name], name, null_texts["number"], use=use
                 )
                 if missing != "drop":
                     absent = lacking[name.removesuffix("s")]
-                    intake.refuse_missing(absent, f"{name}: column {name!r}", given[name], "drop such rows")
+                    intake.refuse_missing(absent, f"{name}: column {name!r}", columns[name], "drop such rows")
     with faults.noted():
-        encoded = intake.groups(groups, "groups", missing, words["group"])
+        encoded = intake.groups(groups, "groups", missing, null_texts["group"])
         if len(encoded.names) == 1:
             raise DataError(f"groups: all rows are of one group, {encoded.names[0]!r}; an audit compares at least two")
     if labels is not None:
         with faults.noted():
             outcome = intake.labels(
-                labels, "labels", positive, None, "drop" if missing == "drop" else "refuse", words["label"],
+                labels, "labels", positive, None, "drop" if missing == "drop" else "refuse", null_texts["label"],
                 "drop such rows or leave the labels out",
             )  # fmt: skip
     sizes = {"groups": encoded and len(encoded.codes), "labels": outcome and len(outcome.y)}
@@ -228,8 +228,8 @@ def _weighted(sample: Sample, weights: NDArray[np.float64]) -> Sample:
     Raises:
         DataError: fewer than two groups are left.
     """
-    kept = weights > 0
-    codes, group = np.unique(sample.group[kept], return_inverse=True)
+    positive = weights > 0
+    codes, group = np.unique(sample.group[positive], return_inverse=True)
     if len(codes) < 2:
         raise DataError(
             f"weights: all rows of positive weight are of one group, {sample.names[codes[0]]!r}; an audit compares at "
@@ -237,11 +237,11 @@ def _weighted(sample: Sample, weights: NDArray[np.float64]) -> Sample:
         )
     return replace(
         sample,
-        scores=sample.scores[kept],
-        y=None if sample.y is None else sample.y[kept],
+        scores=sample.scores[positive],
+        y=None if sample.y is None else sample.y[positive],
         group=group.astype(np.int64),
         names=tuple(sample.names[code] for code in codes),
-        weights=whole_weights(weights[kept]),
+        weights=whole_weights(weights[positive]),
     )
 
 
@@ -251,7 +251,7 @@ def _of_rows(groups: intake.Groups, rows: NDArray[np.bool_]) -> tuple[NDArray[np
     Raises:
         DataError: fewer than two.
     """
-    left = groups.of(rows)
-    if len(left.names) < 2:
+    remaining = groups.of(rows)
+    if len(remaining.names) < 2:
         raise DataError("groups: fewer than two groups are left without rows with missing values; fill them in")
-    return left.codes, left.names
+    return remaining.codes, remaining.names

@@ -77,7 +77,7 @@ def audit(
     status = run(
         source,
         limits=limits,
-        others=max_other or (),
+        gate_texts=max_other or (),
         intervals=interval or (),
         out=out,
         junit=junit,
