@@ -85,13 +85,13 @@ def test_scores_are_a_list_a_column_or_an_array(frame: pd.DataFrame) -> None:
     texts = list(map(repr, scores.tolist()))
     for given in (scores.tolist(), pd.Series(scores, index=[f"p{row}" for row in range(len(scores))]), texts):
         pd.testing.assert_frame_equal(suggest_interval(given, sex).table, expected)
-    for wrong, words in (
+    for wrong, message in (
         (scores[:, None], rf"scores: shape \({len(scores)}, 1\)"),
         ([f"{score}%" for score in scores], "scores: '.*%' in row 0 is not a finite number"),
         (np.ma.masked_less(scores, scores[5] + 1e-12), "scores has no value in row .*masked"),
         (pd.Series(scores, index=np.arange(len(scores))[::-1]), "groups: row 0 has the index 0, and"),
     ):
-        with pytest.raises(DataError, match=words):
+        with pytest.raises(DataError, match=message):
             suggest_interval(wrong, sex)
 
 

@@ -45,7 +45,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def begin_anew() -> None:
     """As in another process."""
-    memo._known.cache_clear()
+    memo._answers_of.cache_clear()
     memo.source_and_packages.cache_clear()
 
 

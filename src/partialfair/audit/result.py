@@ -231,11 +231,11 @@ class AuditResult:
             raise ConfigError(f"of is {of!r}; use 'violations', 'pairs' or 'groups'")
         lines = []
         for key, measurement in keyed:
-            line = dict(zip(keys, key, strict=True))
+            line: dict[str, Any] = dict(zip(keys, key, strict=True))
             line |= {number: getattr(measurement, number) for number in ("value", "low", "high")}
             if of != "groups":
-                lower, higher = (names[code] for code in measurement.pair) if measurement.pair else (None, None)
-                line |= {"lower": lower, "higher": higher}
+                codes = dict(zip(("lower", "higher"), measurement.pair or (None, None), strict=True))
+                line |= {end: None if code is None else names[code] for end, code in codes.items()}
             lines.append(line | {"reason": measurement.reason or measurement.no_interval})
         frame = pd.DataFrame(lines)
         return frame.astype(dict.fromkeys(("value", "low", "high"), "float64")).set_index(keys)

@@ -94,8 +94,8 @@ def manifest() -> Wanted:
 def exhibit(config: Config, name: str) -> Wanted:
     """Of a figure or table: its entry, and the code of its kind."""
     entry = config.params.exhibits[name]
-    shown = entry.experiments or list(config.experiments)
-    return Wanted(exhibit_hash(config, [entry.kind], shown, "report"), entry.model_dump())
+    experiments = entry.experiments or list(config.experiments)
+    return Wanted(exhibit_hash(config, [entry.kind], experiments, "report"), entry.model_dump())
 
 
 def scorecard(config: Config) -> Wanted:
@@ -124,8 +124,8 @@ def training_hash(algorithm: str, constraint: str, loss: Any = "logistic", surro
 @cache
 def _training_hash(algorithm: str, constraint: str, loss: str, fused: bool) -> str:
     modules = [plugins.module_of("algorithms", algorithm), plugins.module_of("constraints", constraint)]
-    known = plugins.names("losses")
-    modules += [plugins.module_of("losses", name) for name in {loss, _own_loss(algorithm)} if name in known]
+    loss_names = plugins.names("losses")
+    modules += [plugins.module_of("losses", name) for name in {loss, _own_loss(algorithm)} if name in loss_names]
     modules += _metrics_of(constraint)
     if not fused:
         modules.append(f"{LIBRARY}.algorithms.general.general")
@@ -178,16 +178,16 @@ def _evaluation_hash(on_request: tuple[str, ...]) -> str:
 
 def exhibit_hash(config: Config, kinds: Iterable[str], experiments: Iterable[str], job: str) -> str:
     """Hash for drawing: the generic job, the kinds that draw, and the constraints and metrics that they name."""
-    shown = [config.experiment(name) for name in experiments]
+    entries = [config.experiment(name) for name in experiments]
     modules = {plugins.module_of(KINDS, kind) for kind in kinds}
-    modules |= {plugins.module_of("constraints", experiment.constraint) for experiment in shown}
+    modules |= {plugins.module_of("constraints", experiment.constraint) for experiment in entries}
     code = closure_hash(f"{WORKBENCH}.jobs.{job}", *sorted(modules))
-    return hashlib.sha256(f"{code} {_appearance(shown)}".encode()).hexdigest()[:16]
+    return hashlib.sha256(f"{code} {_appearance(entries)}".encode()).hexdigest()[:16]
 
 
-def _appearance(shown: Iterable[ExperimentModel]) -> str:
+def _appearance(experiments: Iterable[ExperimentModel]) -> str:
     """Labels and looks that the algorithms shown declare; their solvers have no part in an exhibit."""
-    names = sorted({name for experiment in shown for run in experiment.runs.values() for name in run.algorithms})
+    names = sorted({name for experiment in experiments for run in experiment.runs.values() for name in run.algorithms})
 
     def looks() -> str:
         plugs = [(name, plugins.load("algorithms", name).ALGORITHM) for name in names]
