@@ -69,10 +69,10 @@ def tied_share(scores: NDArray[np.float64], interval: Any, n_groups: int) -> flo
         n_groups: number of groups.
     """
     _, counts = np.unique(-scores, return_counts=True)
-    last = np.cumsum(counts) / scores.size
-    first = last - counts / scores.size
+    ends = np.cumsum(counts) / scores.size
+    starts = ends - counts / scores.size
     shares = []
     for pairs in set(for_groups(interval, n_groups)):
-        inside = sum(np.maximum(np.minimum(last, high) - np.maximum(first, low), 0.0) for low, high in pairs)
+        inside = sum(np.maximum(np.minimum(ends, high) - np.maximum(starts, low), 0.0) for low, high in pairs)
         shares.append(float(np.max(inside)) / measure(pairs))
     return max(shares)

@@ -56,11 +56,13 @@ def curves_of(
     worth = None if weights is None else np.rint(weights * (WORTH / weights.sum())).astype(np.int64)
     curves = []
     for k, pairs in enumerate(intervals):
-        own = rows.group == k
-        counted = rows.y[own] > 0 if task.constraint == EQUAL_OPPORTUNITY else None
+        members = rows.group == k
+        counted = rows.y[members] > 0 if task.constraint == EQUAL_OPPORTUNITY else None
         scale = float(lengths.mean() / lengths[k])
         curves.append(
-            group_curve(scores[own], rows.y[own], pairs, scale, counted, None if worth is None else worth[own])
+            group_curve(
+                scores[members], rows.y[members], pairs, scale, counted, None if worth is None else worth[members]
+            )
         )
     return curves, slack
 
@@ -82,10 +84,10 @@ class GroupCuts:
 
     def score(self, task: Task) -> Vector:
         """Weights (G, d+1) of the score to cut for a task."""
-        own, rows = self.training.weights, self.training.rows
-        first = self._blocks([params for params, _ in self.plain])[self.kind]
-        cuts = best_cuts(task, rows, linear_score(task, first), own)
-        weights = costs(task, rows, cuts) * (1.0 if own is None else own)
+        row_weights, rows = self.training.weights, self.training.rows
+        plain_score = self._blocks([params for params, _ in self.plain])[self.kind]
+        cuts = best_cuts(task, rows, linear_score(task, plain_score), row_weights)
+        weights = costs(task, rows, cuts) * (1.0 if row_weights is None else row_weights)
         weights /= weights.mean()
         again = [
             minimise_weighted(WeightedProblem.from_problem(problem, weights, problem.penalty), *start, STEPS)[0]
@@ -98,8 +100,8 @@ class GroupCuts:
         """The loss with weights per group, and with indicators of the groups."""
         training = self.training
         penalty = training.penalty or RIDGE / training.rows.n_rows
-        both = training.problem, _with_indicators(training).problem
-        return [WeightedProblem.from_problem(problem, training.weights, penalty) for problem in both]
+        problems = training.problem, _with_indicators(training).problem
+        return [WeightedProblem.from_problem(problem, training.weights, penalty) for problem in problems]
 
     @cached_property
     def plain(self) -> list[tuple[Vector, Scaling]]:
@@ -109,15 +111,15 @@ class GroupCuts:
     @cached_property
     def held_out(self) -> dict[str, Vector]:
         """Logistic loss of every held-out row by the name of the score, where these are fitted to the other rows."""
-        kept, held = self.training.hold_out()
-        if not held.size:
+        fitted, unseen = self.training.hold_out()
+        if not unseen.size:
             return {}
-        part, rows = self.training.part(kept), self.training.rows.take(held)
+        training, rows = self.training.part(fitted), self.training.rows.take(unseen)
         scores = {
-            name: linear_score(part.task, blocks).scores(rows.X, rows.group)
-            for name, blocks in part.cuts._blocks([params for params, _ in part.cuts.plain]).items()
+            name: linear_score(training.task, blocks).scores(rows.X, rows.group)
+            for name, blocks in training.cuts._blocks([params for params, _ in training.cuts.plain]).items()
         }
-        return {name: np.logaddexp(0, -rows.y * own) for name, own in scores.items()}
+        return {name: np.logaddexp(0, -rows.y * margins) for name, margins in scores.items()}
 
     @cached_property
     def kind(self) -> str:
@@ -135,7 +137,9 @@ class GroupCuts:
 
     def _blocks(self, params: Sequence[Vector]) -> dict[str, Vector]:
         """Weights (G, d+1) by the name of the score, from the parameters of the two problems."""
-        per_group, shared = (one.model.effective(own) for one, own in zip(self.problems, params, strict=True))
+        per_group, shared = (
+            problem.model.effective(vector) for problem, vector in zip(self.problems, params, strict=True)
+        )
         additive = shared[:, : per_group.shape[1]].copy()
         additive[1:, 0] += params[1][0, per_group.shape[1] :]  # the indicators' weights
         return {"per_group": per_group, "additive": additive, MEAN: (per_group + additive) / 2}
@@ -149,10 +153,10 @@ def costs(task: Task, rows: Dataset, cuts: Vector) -> Vector:
     in a positive row and ``1 + l`` in a negative one. For shares of the positive rows an error in those costs
     ``exp(-t)``.
     """
-    own, positive = np.clip(cuts, -STEEPEST, STEEPEST)[rows.group], rows.y > 0
+    cut_of_row, positive = np.clip(cuts, -STEEPEST, STEEPEST)[rows.group], rows.y > 0
     if task.constraint == EQUAL_OPPORTUNITY:
-        return np.where(positive, np.exp(-own), 1.0)
-    return np.asarray(1 - rows.y * np.tanh(own / 2))
+        return np.where(positive, np.exp(-cut_of_row), 1.0)
+    return np.asarray(1 - rows.y * np.tanh(cut_of_row / 2))
 
 
 def _with_indicators(training: "Training") -> "Training":

@@ -36,8 +36,8 @@ def placement(device: str, solver: str, fused: bool) -> Callable[[Any], Any] | N
     if device == "cpu" or (device == "auto" and not (able and find_spec("torch") is not None and _has_gpu())):
         return None
     if not able:
-        what = f"solver={solver!r}" if solver != "alm" else "this constraint"
-        raise InputError(f"device is 'cuda', and {what} runs on the CPU only; use device='cpu' or 'auto'")
+        subject = f"solver={solver!r}" if solver != "alm" else "this constraint"
+        raise InputError(f"device is 'cuda', and {subject} runs on the CPU only; use device='cpu' or 'auto'")
     torch_backend.require("device='cuda'")
     if not _has_gpu():
         raise ConfigError("device is 'cuda', and PyTorch finds no CUDA device; use device='cpu' or 'auto'")

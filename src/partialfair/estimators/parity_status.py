@@ -30,8 +30,8 @@ def expected_sums(grid: GridParity, eta: Vector, tau: Vector) -> Vector:
     """The same of predictions that are drawn: sums (K, G) of their probabilities for rows (n,), (n, K)."""
     sums = np.zeros((tau.shape[1], grid.theta.size))
     for low in range(0, len(eta), BLOCK):
-        part = slice(low, low + BLOCK)
-        sums += tau[part].T @ np.asarray(grid.predictions(eta[part], tau[part]).probabilities)
+        rows = slice(low, low + BLOCK)
+        sums += tau[rows].T @ np.asarray(grid.predictions(eta[rows], tau[rows]).probabilities)
     return sums
 
 
@@ -84,12 +84,12 @@ class Asked:
             epsilon: tolerance; band: distance that the samples of labeled rows explain.
             grain: how finely maps of so many rows can meet a distance; 0 without maps.
         """
-        few = "a group has few rows: merge it with another, or " if grain > GRAIN else ""
+        small_group = "a group has few rows: merge it with another, or " if grain > GRAIN else ""
         grain = min(grain, GRAIN)
         if fairness > epsilon + ROUNDING + grain:
             return (
                 f"{MISSED}: the groups' predictions lie {fairness:.3g} apart on the rows of the fairness step, epsilon "
-                f"asks for {epsilon:.3g}; {few}allow that much"
+                f"asks for {epsilon:.3g}; {small_group}allow that much"
             )
         if labeled is not None and labeled > epsilon + band:
             return (
@@ -122,12 +122,12 @@ class Asked:
             )
         if labeled is None:
             return OK
-        found, band = deviations(labeled), deviation_band(labeled)
-        worst = int(np.argmax(found - epsilon))
-        if found[worst] <= epsilon[worst] + band:
+        deviation, band = deviations(labeled), deviation_band(labeled)
+        worst = int(np.argmax(deviation - epsilon))
+        if deviation[worst] <= epsilon[worst] + band:
             return OK
         return (
-            f"{MISSED}: the share of an atom in group {names[worst]!r} lies {found[worst]:.3g} from that of the "
+            f"{MISSED}: the share of an atom in group {names[worst]!r} lies {deviation[worst]:.3g} from that of the "
             f"labeled rows, epsilon asks for {epsilon[worst]:.3g}, and samples of these sizes explain {band:.2g} more; "
             f"{self.remedy}"
         )

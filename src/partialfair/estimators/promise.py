@@ -93,16 +93,16 @@ class Promise:
                 f"the population ({self.setting} {self.kappa:g}; {self.measured:.4g} on {rows}: {self.method})"
             )
         sizes = _listed([f"{size:,}" for size in self.rows])
-        known = f"with {sizes} rows of the groups the least {self.setting} that can be promised"
+        limit = f"with {sizes} rows of the groups the least {self.setting} that can be promised"
         least = math.ceil(self.least_kappa * 1e3) / 1e3
         if self.least_kappa >= 1:
             smallest = int(np.argmin(self.rows))
-            known = (
+            limit = (
                 f"group {self.groups[smallest]!r} has {self.rows[smallest]:,} rows, with which no {self.setting} below "
                 f"1 can be promised at confidence {self.confidence:g}"
             )
         else:
-            known += f" at confidence {self.confidence:g} is {least:.3g}"
+            limit += f" at confidence {self.confidence:g} is {least:.3g}"
         if self.rows_needed is None:
             more = f"{self.setting} {self.kappa:g} is out of reach of more rows, as many scores are equal"
         else:
@@ -111,7 +111,7 @@ class Promise:
         if self.confidence_reached > 0:
             reached = f"at confidence {self.confidence_reached:.2f}"
         return (
-            f"{known}; {more}, and these rows support it {reached}; the strictest "
+            f"{limit}; {more}, and these rows support it {reached}; the strictest "
             f"model is returned ({self.metric} {self.measured:.4g} on {rows}: {self.method})"
         )
 
@@ -258,8 +258,8 @@ def promised_map(scores: Vector, codes: Codes, constraint: Constraint, method: s
     noise = RankNoise.draw(sizes, constraint.unions, constraint.kappa_scale)
 
     def maps(kappa: float) -> FittedMap:
-        asked = {"interval": interval, "kappa": max(kappa, STRICTEST), "kappa_scale": constraint.kappa_scale}
-        return fit_rank_map(scores, codes, constraint.groups, **asked)  # type: ignore[arg-type]
+        options = {"interval": interval, "kappa": max(kappa, STRICTEST), "kappa_scale": constraint.kappa_scale}
+        return fit_rank_map(scores, codes, constraint.groups, **options)  # type: ignore[arg-type]
 
     def violations(fitted: FittedMap) -> Vector:
         return np.asarray(noise.violations(constraint.counts(fitted.scores, codes)), np.float64)

@@ -28,7 +28,7 @@ def number(name: str, value: Any, within: Callable[[float], bool], accepted: str
     return float(value)
 
 
-def whole(name: str, value: Any, least: int = 1) -> int:
+def integer(name: str, value: Any, least: int = 1) -> int:
     """A setting as a whole number, not below ``least``.
 
     Raises:
@@ -91,7 +91,7 @@ def check_constraint(constraint: str | None, kappa: Any, kappa_scale: Any, inter
         tolerance(kappa)
     one_of("kappa_scale", kappa_scale, KAPPA_SCALES)
     check_interval(interval)
-    whole("grid", grid)
+    integer("grid", grid)
 
 
 def check_class_weight(value: Any) -> None:

@@ -30,24 +30,24 @@ def row_weights(sample_weight: Any, n_rows: int) -> Vector | None:
     if isinstance(sample_weight, Real):
         sample_weight = np.full(n_rows, float(sample_weight))
     with value_errors():
-        found, missing = intake.numbers(sample_weight, "sample_weight")
+        weights, missing = intake.numbers(sample_weight, "sample_weight")
         intake.refuse_missing(missing, "sample_weight", sample_weight, "pass 0 for rows that do not count")
-        if found.size != n_rows:
-            raise InputError(f"sample_weight.shape == {found.shape}, expected {(n_rows,)}; pass one weight per row")
-        if not found.any():
+        if weights.size != n_rows:
+            raise InputError(f"sample_weight.shape == {weights.shape}, expected {(n_rows,)}; pass one weight per row")
+        if not weights.any():
             raise InputError(
                 "sample_weight is zero for all rows, so that no row counts; give some row a positive weight"
             )
-        return check_weights(found)
+        return check_weights(weights)
 
 
-def fitted(model: Any, X: Any, y: Any, kept: NDArray[np.int64], weights: Vector | None) -> Any:
+def fitted(model: Any, X: Any, y: Any, chosen: NDArray[np.int64], weights: Vector | None) -> Any:
     """A model fitted on some of the rows, with their weights if there are any.
 
     Raises:
         InputError: there are weights, and the model takes none.
     """
-    rows = (X, y) if kept.size == len(y) else tuple(_safe_indexing(part, kept) for part in (X, y))
+    rows = (X, y) if chosen.size == len(y) else tuple(_safe_indexing(table, chosen) for table in (X, y))
     if weights is None:
         return model.fit(*rows)
     if not has_fit_parameter(model, "sample_weight"):
@@ -55,7 +55,7 @@ def fitted(model: Any, X: Any, y: Any, kept: NDArray[np.int64], weights: Vector 
             f"sample_weight was passed, and {type(model).__name__} takes none; use another model, or pass it fitted "
             "with prefit=True"
         )
-    return model.fit(*rows, sample_weight=weights[kept])
+    return model.fit(*rows, sample_weight=weights[chosen])
 
 
 def suggested_interval(
