@@ -56,15 +56,15 @@ CONTRACT = {
 
 def nearest(word: str, candidates: Iterable[str]) -> str | None:
     """Return the candidate most like ``word``, or ``None`` if nothing is alike."""
-    every = list(candidates)
-    holding = _holding(word, every)
-    found = holding if len(holding) == 1 else difflib.get_close_matches(word, every, n=1, cutoff=0.6)
-    return found[0] if found else None
+    names = list(candidates)
+    holding = _holding(word, names)
+    matches = holding if len(holding) == 1 else difflib.get_close_matches(word, names, n=1, cutoff=0.6)
+    return matches[0] if matches else None
 
 
 def _holding(word: str, candidates: Iterable[str]) -> list[str]:
     """Names that hold a word of three letters or more: what was left off is likelier than what was mistyped."""
-    return [one for one in candidates if len(word) > 2 and word.lower() in one.lower() and one != word]
+    return [name for name in candidates if len(word) > 2 and word.lower() in name.lower() and name != word]
 
 
 def did_you_mean(word: str, candidates: Iterable[str]) -> str:
@@ -89,7 +89,7 @@ def _home(path: Path) -> tuple[Path, str]:
     return next((folder, name) for folder, name in homes() if path.is_relative_to(folder))
 
 
-def _shown(path: Path) -> str:
+def _file_label(path: Path) -> str:
     """Return the file of a plug-in as messages name it: without the packages that hold the folders of all plug-ins."""
     folder, name = _home(path)
     return "/".join((*name.split(".")[:-1], *(folder.name,) * ("." in name), *path.relative_to(folder).parts))
@@ -103,15 +103,15 @@ def _files(package: str) -> Mapping[str, Path]:
         PluginError: two files offer the same name.
     """
     marker = re.compile(rf"^{MARKERS[package]}\s*[:=]", re.MULTILINE)
-    found: dict[str, Path] = {}
+    paths: dict[str, Path] = {}
     for path in (path for folder, _ in homes() for path in sorted((folder / package).rglob("[a-z]*.py"))):
         if not marker.search(path.read_text(encoding="utf-8")):
             continue
-        if path.stem in found:
-            both = f"{_shown(found[path.stem])} and {_shown(path)}"
-            raise PluginError(f"{both} offer {path.stem!r} twice; rename one of them")
-        found[path.stem] = path
-    return dict(sorted(found.items()))
+        if path.stem in paths:
+            claims = f"{_file_label(paths[path.stem])} and {_file_label(path)}"
+            raise PluginError(f"{claims} offer {path.stem!r} twice; rename one of them")
+        paths[path.stem] = path
+    return dict(sorted(paths.items()))
 
 
 def names(package: str) -> tuple[str, ...]:
@@ -125,11 +125,11 @@ def file_of(package: str, name: str) -> Path:
     Raises:
         PluginError: there is no such plug-in; the message names the nearest one.
     """
-    found = _files(_short(package))
-    if name not in found:
+    paths = _files(_short(package))
+    if name not in paths:
         kind = SINGULAR[_short(package)]
-        raise PluginError(f"unknown {kind} {name!r}; {did_you_mean(name, found)}")
-    return found[name]
+        raise PluginError(f"unknown {kind} {name!r}; {did_you_mean(name, paths)}")
+    return paths[name]
 
 
 def module_of(package: str, name: str) -> str:
@@ -217,8 +217,10 @@ def annotations(package: str, name: str, function: str) -> dict[str, str]:
     arguments = _arguments(package, name, function)
     if arguments is None:
         return {}
-    every = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
-    return {argument.arg: ast.unparse(argument.annotation) for argument in every if argument.annotation is not None}
+    parameters = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
+    return {
+        argument.arg: ast.unparse(argument.annotation) for argument in parameters if argument.annotation is not None
+    }
 
 
 def _arguments(package: str, name: str, function: str) -> ast.arguments | None:
@@ -227,7 +229,7 @@ def _arguments(package: str, name: str, function: str) -> ast.arguments | None:
     try:
         return _functions(path.read_text(encoding="utf-8")).get(function)
     except SyntaxError as error:
-        raise PluginError(f"{_shown(path)}, line {error.lineno}: {error.msg}; correct it") from error
+        raise PluginError(f"{_file_label(path)}, line {error.lineno}: {error.msg}; correct it") from error
 
 
 @cache
@@ -239,9 +241,9 @@ def _functions(source: str) -> dict[str, ast.arguments]:
 @cache
 def _imported(module: str, package: str, path: Path) -> ModuleType:
     """Import a plug-in and look for what its contract asks."""
-    where = _shown(path)
+    where = _file_label(path)
     try:
-        found = import_module(module)
+        plugin = import_module(module)
     except SyntaxError as error:
         raise PluginError(f"{where}, line {error.lineno}: {error.msg}; correct it") from error
     except ModuleNotFoundError as error:
@@ -254,25 +256,27 @@ def _imported(module: str, package: str, path: Path) -> ModuleType:
         if machine_fault(error) is not None:
             raise
         lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename) == path]
-        at = f", line {lines[-1]}" if lines else ""
-        raise PluginError(f"{where}{at}: importing it gives {type(error).__name__}: {error}; correct it") from error
-    for part in CONTRACT.get(package, ()):
-        holder: object = found
-        for attribute in part.split("."):
+        line = f", line {lines[-1]}" if lines else ""
+        raise PluginError(f"{where}{line}: importing it gives {type(error).__name__}: {error}; correct it") from error
+    for attribute_path in CONTRACT.get(package, ()):
+        holder: object = plugin
+        for attribute in attribute_path.split("."):
             if not hasattr(holder, attribute):
-                raise PluginError(f"{where}: there is no {part}, which every plug-in of this folder has; add it")
+                raise PluginError(
+                    f"{where}: there is no {attribute_path}, which every plug-in of this folder has; add it"
+                )
             holder = getattr(holder, attribute)
-    return found
+    return plugin
 
 
 def _short(package: str) -> str:
     """Return the folder of ``package``, given with or without the package that holds it, or by its last part."""
     homes_of = (name for _, name in homes() if package.startswith(f"{name}."))
-    asked = package.removeprefix(f"{next(homes_of, PACKAGE)}.").replace(".", "/")
+    folder_name = package.removeprefix(f"{next(homes_of, PACKAGE)}.").replace(".", "/")
     for folder in MARKERS:
-        if asked in (folder, folder.rpartition("/")[2]):
+        if folder_name in (folder, folder.rpartition("/")[2]):
             return folder
-    raise PluginError(f"no plug-in folder {asked!r}; {did_you_mean(asked, MARKERS)}")
+    raise PluginError(f"no plug-in folder {folder_name!r}; {did_you_mean(folder_name, MARKERS)}")
 
 
 TRACEBACK_VARIABLE = "PARTIALFAIR_TRACEBACK"
@@ -284,12 +288,12 @@ _NO_MEMORY = "failed to map segment"  # what the loader of shared libraries says
 
 
 def run_plugin(
-    what: str, source: str | Path | None, function: Callable[..., Result], *args: Any, **options: Any
+    action: str, source: str | Path | None, function: Callable[..., Result], *args: Any, **options: Any
 ) -> Result:
     """Call a function of a plug-in.
 
     Args:
-        what: what is called, for the message, for instance ``"algorithm 'idca': fit"``.
+        action: what is called, for the message, for instance ``"algorithm 'idca': fit"``.
         source: file of the plug-in; its deepest line in the traceback is named.
         function, args, options: the call.
 
@@ -310,7 +314,7 @@ def run_plugin(
             raise
         text = " ".join(str(error).split())[:_LONGEST]
         raise PluginError(
-            f"{what} failed{_where(error, source)}: {type(error).__name__}: {text}; correct the plug-in "
+            f"{action} failed{_where(error, source)}: {type(error).__name__}: {text}; correct the plug-in "
             f"({TRACEBACK_VARIABLE}=1 shows the traceback)"
         ) from error
 

@@ -137,17 +137,17 @@ def _storage_fault(error: BaseException, target: Path) -> str | None:
                     "unchanged; free space there and run the same command again"
                 )
             # A file that is read inside the block can be barred as well; that is for its reader to report.
-            here = (
+            is_target = (
                 cause.errno == errno.EROFS
                 or Path(str(cause.filename)) in (*target.parents, target)
                 or (Path(str(cause.filename)).parent == target.parent)
             )
-            if cause.errno in _BARRED and here:
+            if cause.errno in _BARRED and is_target:
                 return (
                     f"its folder cannot be written to ({cause.strerror}); nothing was changed; make the folder "
                     "writable, or work in a copy of the project elsewhere, and run the same command again"
                 )
-            if cause.errno in (errno.ENOTDIR, errno.EEXIST, errno.EISDIR) and here:
+            if cause.errno in (errno.ENOTDIR, errno.EEXIST, errno.EISDIR) and is_target:
                 return f"{cause.filename} stands in the way ({cause.strerror}); move it away and run again"
         cause = cause.__cause__ or cause.__context__
     return None

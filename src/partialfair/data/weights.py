@@ -54,5 +54,5 @@ def rows_counted(weights: NDArray[np.float64] | None, code: NDArray[np.integer],
     """Rows of each code, (n_codes,): sums of whole weights, which stand for repeated rows, else Kish's number."""
     if weights is not None and np.array_equal(weights, np.rint(weights)):
         return np.asarray(np.bincount(code, weights=weights, minlength=n_codes), np.float64)
-    whole = None if weights is None else whole_weights(weights)
-    return effective_rows(whole, np.asarray(code, np.int64), n_codes)
+    integer_weights = None if weights is None else whole_weights(weights)
+    return effective_rows(integer_weights, np.asarray(code, np.int64), n_codes)

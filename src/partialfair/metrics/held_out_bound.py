@@ -95,7 +95,7 @@ def _clipped(shares: Floats, rows: Floats, unions: GroupPairs, tail: float, scal
         # Intervals of the groups' own: both ends hold together with the whole confidence.
         low, high = wilson(shares, rows, tail / 2)
         gaps = [
-            _part(high[a], unions[a]) / scale[a] - _part(low[b], unions[b]) / scale[b]
+            _share_inside(high[a], unions[a]) / scale[a] - _share_inside(low[b], unions[b]) / scale[b]
             for a, b in permutations(range(len(unions)), 2)
         ]
         return max(float(gap.max()) for gap in gaps)
@@ -103,7 +103,7 @@ def _clipped(shares: Floats, rows: Floats, unions: GroupPairs, tail: float, scal
     differences = _differences(shares, rows, OF_DIFFERENCE * tail)
     pairs = unions[0]
     return max(
-        float(np.minimum(gap, _part(high[a], pairs) - _part(low[b], pairs)).max()) / scale[0]
+        float(np.minimum(gap, _share_inside(high[a], pairs) - _share_inside(low[b], pairs)).max()) / scale[0]
         if len(pairs) > 1
         else float(np.minimum.reduce(_terms(gap, high[a], low[b], pairs)).max()) / scale[0]
         for (a, b), gap in differences.items()
@@ -125,6 +125,6 @@ def _differences(shares: Floats, rows: Floats, tail: float) -> dict[tuple[int, i
     }
 
 
-def _part(shares: Floats, pairs: Pairs) -> Floats:
+def _share_inside(shares: Floats, pairs: Pairs) -> Floats:
     """What of shares lies in a union."""
     return np.asarray(np.add.reduce([np.clip(shares, alpha, beta) - alpha for alpha, beta in pairs]))

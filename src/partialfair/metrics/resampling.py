@@ -103,8 +103,8 @@ def resample(
     members = [np.flatnonzero(stratum == code) for code in range(2 * n_groups)]
     cut = int(np.count_nonzero(scores > threshold))
     per_block = max(1, min(replicates, _BLOCK_ENTRIES // len(scores)))
-    for first in range(0, replicates, per_block):
-        drawn = [_draw(rng, min(per_block, replicates - first), len(rows)) for rows in members]
+    for begin in range(0, replicates, per_block):
+        drawn = [_draw(rng, min(per_block, replicates - begin), len(rows)) for rows in members]
         yield replace(_count(drawn, members, starts, cut, sizes, unions), labelled=y is not None)
 
 

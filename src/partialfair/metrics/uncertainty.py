@@ -34,15 +34,15 @@ def t_interval(values: Sequence[float] | NDArray[np.floating], level: float = 0.
         ConfigError: ``level`` is not between 0 and 1.
     """
     check_level(level)
-    kept = np.asarray(values, np.float64)
-    kept = kept[~np.isnan(kept)]
-    n = len(kept)
+    estimable = np.asarray(values, np.float64)
+    estimable = estimable[~np.isnan(estimable)]
+    n = len(estimable)
     if n < 2:
-        return Estimate(float(kept[0]) if n else math.nan, math.nan, math.nan, math.nan, n)
+        return Estimate(float(estimable[0]) if n else math.nan, math.nan, math.nan, math.nan, n)
     from scipy.special import stdtrit  # the t quantile without the start-up time of scipy.stats
 
-    mean = float(kept.mean())
-    half = float(stdtrit(n - 1, (1 + level) / 2) * kept.std(ddof=1) / math.sqrt(n))
+    mean = float(estimable.mean())
+    half = float(stdtrit(n - 1, (1 + level) / 2) * estimable.std(ddof=1) / math.sqrt(n))
     return Estimate(mean, mean - half, mean + half, half, n)
 
 
@@ -110,7 +110,7 @@ def bootstrap_replicates(
                 )
             except NotEstimableError:
                 del collected[name]
-    return {name: np.concatenate(parts) for name, parts in collected.items()}
+    return {name: np.concatenate(blocks) for name, blocks in collected.items()}
 
 
 def _replicated(metric: Metric, sample: Replicates) -> NDArray[np.float64]:

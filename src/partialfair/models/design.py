@@ -164,16 +164,16 @@ def _combine(
     """
     n = len(ones)
     largest = min(LARGEST_CODE, max(n // 64, 1))
-    found = [np.unique(ones[:, j], return_inverse=True) for j in range(ones.shape[1])]
+    distinct = [np.unique(ones[:, j], return_inverse=True) for j in range(ones.shape[1])]
     bins: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []  # members (size, M), code of every row
-    for values, inverse in sorted(found, key=lambda pair: pair[0].size):
+    for values, inverse in sorted(distinct, key=lambda pair: pair[0].size):
         values = values.astype(np.int64)[:, None]
         for i, (members, code) in enumerate(bins):
-            both = code * len(values) + inverse
-            occurs = np.flatnonzero(np.bincount(both, minlength=len(members) * len(values)))
+            joint_code = code * len(values) + inverse
+            occurs = np.flatnonzero(np.bincount(joint_code, minlength=len(members) * len(values)))
             if occurs.size <= largest:
                 merged = np.hstack([members[occurs // len(values)], values[occurs % len(values)]])
-                bins[i] = merged, np.searchsorted(occurs, both)
+                bins[i] = merged, np.searchsorted(occurs, joint_code)
                 break
         else:
             bins.append((values, inverse))

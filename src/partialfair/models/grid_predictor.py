@@ -116,10 +116,10 @@ class GridPredictor(StoredModel):
     @property
     def repeats(self) -> Mapping[str, list["GridPredictor"]]:
         """The same fit on other drawn rows, by tolerance."""
-        found: dict[str, list[GridPredictor]] = {}
+        predictors: dict[str, list[GridPredictor]] = {}
         for eps, D in zip(self.repeat_eps, self.repeat_differences, strict=True):
-            found.setdefault(repr(float(eps)), []).append(replace(self, difference=D))
-        return found
+            predictors.setdefault(repr(float(eps)), []).append(replace(self, difference=D))
+        return predictors
 
     @property
     def traced(self) -> tuple[str, ...] | None:

@@ -41,7 +41,7 @@ class LevelMixture(StoredModel):
     feature_names: tuple[str, ...]
     status: str = "ok"
     uses_group: bool = field(default=False, metadata=NOT_STORED)
-    place: int = field(default=0, metadata=NOT_STORED)
+    level_index: int = field(default=0, metadata=NOT_STORED)
 
     @property
     def usable(self) -> bool:
@@ -56,10 +56,12 @@ class LevelMixture(StoredModel):
     def predictions(self, X: Matrix, group: NDArray[np.integer] | None = None) -> Predictions:
         """Predictions of raw features (n, d), on the scale of the label."""
         check_features(X, len(self.feature_names))
-        first = int(self.sizes[: self.place].sum())
-        own = slice(first, first + int(self.sizes[self.place]))
+        begin = int(self.sizes[: self.level_index].sum())
+        hypotheses_of_level = slice(begin, begin + int(self.sizes[self.level_index]))
         rows = with_intercept(X, self.intercept)
-        return Predictions.randomised(self.atoms, shares_of_levels(rows, self.hypotheses[own], self.weights[own]))
+        return Predictions.randomised(
+            self.atoms, shares_of_levels(rows, self.hypotheses[hypotheses_of_level], self.weights[hypotheses_of_level])
+        )
 
     def scores(self, X: Matrix, group: NDArray[np.integer] | None = None) -> Vector:
         """Means (n,) of the mixture's predictions at the model's tolerance."""
@@ -68,7 +70,7 @@ class LevelMixture(StoredModel):
     @property
     def levels(self) -> Mapping[str, "LevelMixture"]:
         """The mixtures of the further tolerances."""
-        return {repr(float(eps)): replace(self, place=place) for place, eps in enumerate(self.level_eps, start=1)}
+        return {repr(float(eps)): replace(self, level_index=index) for index, eps in enumerate(self.level_eps, start=1)}
 
 
 MODEL = LevelMixture

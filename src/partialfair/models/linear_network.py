@@ -23,8 +23,8 @@ class LinearNetwork(nn.Module):
         z = (x - self.centre) / self.scale
         weight = self.weight[:1].expand(len(z), -1)
         if self.uses_group:
-            own = torch.cat([torch.zeros_like(self.weight[:1]), self.weight[1:]])
-            weight = weight + own[group]
+            deviations = torch.cat([torch.zeros_like(self.weight[:1]), self.weight[1:]])
+            weight = weight + deviations[group]
         return weight[:, 0] + (weight[:, 1:] * z).sum(1)
 
     def make_constant(self, score: float) -> None:

@@ -68,8 +68,8 @@ class MLPScore(StoredModel):
     @cached_property
     def stacked(self) -> StackedMLP:
         """Architecture, with inputs for the features and, if it uses the group, for all groups but one."""
-        own = len(self.group_names) - 1 if self.uses_group else 0
-        return StackedMLP(len(self.feature_names) + own, self.hidden, self.activation)
+        n_indicators = len(self.group_names) - 1 if self.uses_group else 0
+        return StackedMLP(len(self.feature_names) + n_indicators, self.hidden, self.activation)
 
     def inputs(self, X: Matrix, group: NDArray[np.integer] | None = None) -> NDArray[np.float64]:
         """What the network reads of raw features (n, d) and group codes (n,).
@@ -94,8 +94,8 @@ class MLPScore(StoredModel):
     def scores_at(self, theta: NDArray[np.floating], inputs: NDArray[np.float64]) -> NDArray[np.float64]:
         """Scores (n,) of prepared inputs at any parameters, in double precision."""
         exact, out = theta[None].astype(np.float64), np.empty(len(inputs))
-        for first in range(0, len(inputs), BLOCK):
-            out[first : first + BLOCK] = self.stacked.forward(exact, inputs[None, first : first + BLOCK])[0][0]
+        for begin in range(0, len(inputs), BLOCK):
+            out[begin : begin + BLOCK] = self.stacked.forward(exact, inputs[None, begin : begin + BLOCK])[0][0]
         return out
 
     def state(self) -> dict[str, NDArray[np.floating]]:

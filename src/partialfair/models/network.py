@@ -55,17 +55,17 @@ class NetworkScore(StoredModel):
             DataError: rows of another shape than those trained on, or groups missing or out of range.
             ConfigError: PyTorch is not installed.
         """
-        found = X.image_shape if isinstance(X, ImageRows) else (X.shape[1],)
-        if tuple(found) != self.shape:
-            raise DataError(f"rows have shape {tuple(found)}, the model was trained on {self.shape}")
+        shape = X.image_shape if isinstance(X, ImageRows) else (X.shape[1],)
+        if tuple(shape) != self.shape:
+            raise DataError(f"rows have shape {tuple(shape)}, the model was trained on {self.shape}")
         codes = group_codes(group, X.shape[0], self.group_names, self.uses_group)
         torch_backend.require("scoring with this model")
         import torch
 
         out = np.empty(X.shape[0])
         with torch.no_grad():
-            for first in range(0, X.shape[0], BATCH):
-                rows = np.arange(first, min(first + BATCH, X.shape[0]))
+            for begin in range(0, X.shape[0], BATCH):
+                rows = np.arange(begin, min(begin + BATCH, X.shape[0]))
                 inputs = read_batch(X, codes, rows, torch.device(self.device))
                 out[rows] = self._network(*inputs).cpu().numpy()
         return out

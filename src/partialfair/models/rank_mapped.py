@@ -39,8 +39,8 @@ class RankMapped(StoredModel):
     @classmethod
     def of(cls, score: LinearScore, mapping: RankMap) -> "RankMapped":
         """A linear score followed by the map of each group's scores."""
-        own = (mapping.group_names, mapping.knot_starts, mapping.knot_x, mapping.knot_y)
-        return cls(score.weights, score.standardiser, score.aux, score.feature_names, *own)
+        knots = (mapping.group_names, mapping.knot_starts, mapping.knot_x, mapping.knot_y)
+        return cls(score.weights, score.standardiser, score.aux, score.feature_names, *knots)
 
     @property
     def usable(self) -> bool:

@@ -24,8 +24,8 @@ def row_lots(X: Matrix, salt: int = 0) -> NDArray[np.float64]:
     """
     with np.errstate(over="ignore"):
         totals = _of_columns(X) if isinstance(X, np.ndarray) else _of_entries(sparse.csr_array(X))
-        found = _mixed(totals + np.uint64(salt % 2**32) * _GOLDEN)
-    return np.asarray((found >> np.uint64(11)).astype(np.float64) * 2.0**-53)
+        mixed = _mixed(totals + np.uint64(salt % 2**32) * _GOLDEN)
+    return np.asarray((mixed >> np.uint64(11)).astype(np.float64) * 2.0**-53)
 
 
 def _of_columns(X: NDArray[Any]) -> NDArray[np.uint64]:

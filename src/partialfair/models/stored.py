@@ -116,8 +116,8 @@ def model_of(arrays: Arrays) -> Any:
     """
     kind = str(arrays["kind"])
     name = f"{__package__}.{MODULES.get(kind, kind)}"
-    known = kind.isidentifier() and importlib.util.find_spec(name) is not None
-    model = getattr(importlib.import_module(name), "MODEL", None) if known else None
+    is_module = kind.isidentifier() and importlib.util.find_spec(name) is not None
+    model = getattr(importlib.import_module(name), "MODEL", None) if is_module else None
     if model is None:
         raise ValueError(f"unknown kind of model {kind!r}")
     return model.from_arrays(arrays)
@@ -183,27 +183,27 @@ def _stored(cls: Any) -> dict[str, Any]:
 
 def _entries(model: Any) -> Arrays:
     """Arrays of a dataclass by name."""
-    found: Arrays = {}
+    entries: Arrays = {}
     for name, hint in _stored(model.__class__).items():
         value = getattr(model, name)
         if is_dataclass(hint):
-            found |= _entries(value)
+            entries |= _entries(value)
         elif isinstance(value, dict):
-            found |= {f"{name}/{key}": array for key, array in value.items()}
+            entries |= {f"{name}/{key}": array for key, array in value.items()}
         else:
-            found[name] = _CODECS[hint][0](value) if hint in _CODECS else value
-    return found
+            entries[name] = _CODECS[hint][0](value) if hint in _CODECS else value
+    return entries
 
 
 def _values(cls: Any, arrays: Arrays) -> dict[str, Any]:
     """Arguments of a dataclass, from its arrays."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for name, hint in _stored(cls).items():
         if is_dataclass(hint):
-            found[name] = hint(**_values(hint, arrays))  # type: ignore[operator]
+            values[name] = hint(**_values(hint, arrays))  # type: ignore[operator]
         elif getattr(hint, "__origin__", None) is dict:
             prefix = f"{name}/"
-            found[name] = {key.removeprefix(prefix): value for key, value in arrays.items() if key.startswith(prefix)}
+            values[name] = {key.removeprefix(prefix): value for key, value in arrays.items() if key.startswith(prefix)}
         else:
-            found[name] = _CODECS[hint][1](arrays[name]) if hint in _CODECS else arrays[name]
-    return found
+            values[name] = _CODECS[hint][1](arrays[name]) if hint in _CODECS else arrays[name]
+    return values

@@ -13,14 +13,14 @@ def available() -> bool:
     return find_spec("torch") is not None
 
 
-def require(what: str) -> None:
+def require(feature: str) -> None:
     """Refuse to go on without PyTorch.
 
     Raises:
         ConfigError: it is not installed.
     """
     if not available():
-        raise ConfigError(f"{what} {REMEDY}")
+        raise ConfigError(f"{feature} {REMEDY}")
 
 
 def pick_device(name: str) -> Any:

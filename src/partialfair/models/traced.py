@@ -68,13 +68,13 @@ def read_trace(path: str | Path) -> dict[str, dict[str, NDArray[Any]]]:
     Raises:
         DataError: the file is missing or damaged.
     """
-    found: dict[str, dict[str, NDArray[Any]]] = {}
+    trace: dict[str, dict[str, NDArray[Any]]] = {}
     try:
         with np.load(path, allow_pickle=False) as stored:
             for name in stored.files:
                 if name.startswith(PREFIX):
                     candidate, _, quantity = name.removeprefix(PREFIX).rpartition("/")
-                    found.setdefault(candidate, {})[quantity] = stored[name]
+                    trace.setdefault(candidate, {})[quantity] = stored[name]
     except (OSError, ValueError, EOFError, KeyError) as error:
         raise DataError(f"{path}: not a readable model ({error}); delete the file and train again") from error
-    return found
+    return trace

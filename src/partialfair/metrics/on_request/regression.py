@@ -76,11 +76,11 @@ def ks_partial(scores: Any, y: NDArray, group: NDArray, interval: Any, threshold
         return partial.sp(_numbers(scores), y, group, interval, threshold)
     masses, _ = _masses(scores, group, interval)
     above = np.cumsum(masses[:, ::-1], axis=1)
-    kept = []
+    kept_shares = []
     for shares, pairs in zip(above, for_groups(interval, len(masses)), strict=True):
         inside = sum(np.minimum(shares, high) - np.minimum(shares, low) for low, high in pairs)
-        kept.append(inside / sum(high - low for low, high in pairs))
-    return max(float(np.abs(a - b).max()) for a, b in combinations(kept, 2))
+        kept_shares.append(inside / sum(high - low for low, high in pairs))
+    return max(float(np.abs(a - b).max()) for a, b in combinations(kept_shares, 2))
 
 
 def ks_binned(code: int, scores: Any, y: NDArray, group: NDArray, interval: Any, threshold: float = 0.0) -> float:
@@ -98,11 +98,11 @@ def ks_binned(code: int, scores: Any, y: NDArray, group: NDArray, interval: Any,
     if not (group == code).any():
         raise NotEstimableError(f"group {code}: it has no rows")
     values = _numbers(scores)
-    own = np.histogram(values[group == code], atoms)[0]
+    group_counts = np.histogram(values[group == code], atoms)[0]
     pooled = np.histogram(values, atoms)[0] / len(values)
-    if not own.sum():
+    if not group_counts.sum():
         raise NotEstimableError(f"group {code}: no prediction lies between the atoms")
-    return float(np.abs(np.cumsum(own / own.sum()) - np.cumsum(pooled)).max())
+    return float(np.abs(np.cumsum(group_counts / group_counts.sum()) - np.cumsum(pooled)).max())
 
 
 @guards.of_rows
@@ -148,8 +148,10 @@ def _masses(scores: Any, group: NDArray, interval: Any) -> tuple[Floats, NDArray
     if _is_randomised(scores):
         sums = np.array([scores.probabilities[group == code].sum(axis=0) for code in range(len(sizes))])
     else:
-        support, place = np.unique(values, return_inverse=True)
-        sums = np.array([np.bincount(place[group == k], minlength=len(support)) for k in range(len(sizes))], np.float64)
+        support, column = np.unique(values, return_inverse=True)
+        sums = np.array(
+            [np.bincount(column[group == k], minlength=len(support)) for k in range(len(sizes))], np.float64
+        )
     return sums / sizes[:, None], sizes
 
 
