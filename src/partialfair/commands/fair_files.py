@@ -230,7 +230,7 @@ def fit(
     outcome = None
     if label in columns:
         outcome = request.note(intake.labels, columns[label], "labels", positive, None, missing, null_texts["label"])
-    table = _Inputs.of(request, columns, inputs, category)
+    table = _Inputs.read(request, columns, inputs, category)
     request.settle(label=label)
     assert groups is not None and outcome is not None
     rows = ~(groups.missing | np.isnan(outcome.y) | table.missing)
@@ -260,7 +260,7 @@ class _Inputs:
     missing: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, request: Request, columns: dict[str, Any], names: Sequence[str], category: Sequence[str]) -> "_Inputs":
+    def read(cls, request: Request, columns: dict[str, Any], names: Sequence[str], category: Sequence[str]) -> "_Inputs":
         """Inputs by what the columns of a file hold; faults are noted."""
         import pandas as pd
 
