@@ -260,7 +260,9 @@ class _Inputs:
     missing: NDArray[np.bool_]
 
     @classmethod
-    def read(cls, request: Request, columns: dict[str, Any], names: Sequence[str], category: Sequence[str]) -> "_Inputs":
+    def read(
+        cls, request: Request, columns: dict[str, Any], names: Sequence[str], category: Sequence[str]
+    ) -> "_Inputs":
         """Inputs by what the columns of a file hold; faults are noted."""
         import pandas as pd
 
