@@ -150,6 +150,7 @@ lint: $(VENV)/.ready  ## style, types, what may import what, and the workflow's 
 	snakefmt --check Snakefile workflow
 	snakemake --lint
 	python -m tests.style.budget
+	python -m tests.style.language
 
 format: $(VENV)/.ready  ## bring the code into the style that `make lint` checks
 	ruff check --fix-only --quiet .
