@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from partialfair.audit import pictures, words
+from partialfair.audit import pictures, sentences
 from partialfair.audit.measures import PARTIAL, QUALITY, WHOLE
 from partialfair.audit.rates import RATES, RATIO
 from partialfair.pages import cells
@@ -81,12 +81,12 @@ def page(result: "AuditResult") -> str:
         .render(
             result=result,
             byline=byline(result),
-            gate_sentence=words.gate_sentence(result.gates),
-            headline=words.headline(result),
-            where=words.ranks_text(result),
-            whole=words.is_whole(result),
+            gate_sentence=sentences.gate_sentence(result.gates),
+            headline=sentences.headline(result),
+            where=sentences.ranks_text(result),
+            whole=sentences.is_whole(result),
             gates=_gate_table(result),
-            remedies=words.remedies(result),
+            remedies=sentences.remedies(result),
             groups=_group_table(result),
             rate_meanings=RATE_MEANINGS,
             group_notes=_group_notes(result),
@@ -98,8 +98,10 @@ def page(result: "AuditResult") -> str:
             figures=pictures.all_of(result),
             drawn_gap=pictures.shows_gap(result),
             left_out=len(result.curve.names) - len(pictures.largest(result.curve)),
-            out_of_scope=words.out_of_scope(result),
-            chosen_by=words.chosen_by(result.suggestion, "statistical parity violation") if result.suggestion else "",
+            out_of_scope=sentences.out_of_scope(result),
+            chosen_by=sentences.chosen_by(result.suggestion, "statistical parity violation")
+            if result.suggestion
+            else "",
             not_suggested=_not_suggested(result),
             facts=_facts(result),
         )
@@ -114,8 +116,8 @@ def summary(result: "AuditResult") -> str:
         .get_template("summary.html.j2")
         .render(
             result=result,
-            gate_sentence=words.gate_sentence(result.gates),
-            headline=words.headline(result),
+            gate_sentence=sentences.gate_sentence(result.gates),
+            headline=sentences.headline(result),
             tables=[table for table in (_gate_table(result), _group_table(result)) if table],
             metrics=_metric_table(result, notes),
             notes=notes,
@@ -141,7 +143,7 @@ def byline(result: "AuditResult") -> str:
         if auditor
         else f"Audit made{when or ' at a time that is not stated'}; by whom is not stated."
     )
-    return f"{made} Who answers for the model: {owner or words.NOT_STATED}."
+    return f"{made} Who answers for the model: {owner or sentences.NOT_STATED}."
 
 
 def _facts(result: "AuditResult") -> list[tuple[str, str]]:
@@ -156,9 +158,9 @@ def _facts(result: "AuditResult") -> list[tuple[str, str]]:
     if result.confidence_intervals:
         intervals = f"{result.level:.0%}, in closed form: exact ones of rates, those of gaps made of them"
     facts = [
-        ("Audit made by", record.get("by") or words.NOT_STATED),
-        ("Date", record.get("date") or words.NOT_STATED),
-        ("Who answers for the model", record.get("owner") or words.NOT_STATED),
+        ("Audit made by", record.get("by") or sentences.NOT_STATED),
+        ("Date", record.get("date") or sentences.NOT_STATED),
+        ("Who answers for the model", record.get("owner") or sentences.NOT_STATED),
         ("Command that makes it again", record.get("command") or "none: it was made in Python"),
         ("File of scores", result.source),
         ("SHA-256 of the file", record.get("file_sha256") or "none: the scores were given in Python"),
@@ -189,12 +191,12 @@ def _gate_table(result: "AuditResult") -> Grid | None:
 
 def _gate_row(gate: "Gate", measurement: "Measurement") -> list[Item]:
     notes = [f"{gate.groups[0]!r} lower than {gate.groups[1]!r}"] if gate.groups else []
-    notes += [text for text in (gate.reason, words.near_limit(gate, measurement)) if text]
+    notes += [text for text in (gate.reason, sentences.near_limit(gate, measurement)) if text]
     measured = Item("not measured", (), "none")
     if gate.value is not None:
-        measured = Item(words.beside(gate.value, gate.limit), ends=words.interval_text(measurement))
+        measured = Item(sentences.beside(gate.value, gate.limit), ends=sentences.interval_text(measurement))
     return [
-        Item(words.title(gate.metric), (gate.metric,), "text"),
+        Item(sentences.title(gate.metric), (gate.metric,), "text"),
         Item(f"{'at least' if gate.metric == RATIO else 'at most'} {gate.limit:g}"),
         measured,
         Item("passed" if gate.passed else "failed", notes, f"text verdict {'good' if gate.passed else 'bad'}"),
@@ -211,8 +213,10 @@ def _item(measurement: "Measurement", notes: list[str], between: str = "") -> It
         return Item("not measured", (_note(measurement.reason, notes),), "none")
     left_out = ""
     if measurement.left_out:
-        left_out = f"leaves out {words.counted(measurement.left_out, 'pair')}, {_note(measurement.reason, notes)}"
-    return Item(words.fixed(measurement.value), _lines(between, left_out), ends=words.interval_text(measurement))
+        left_out = f"leaves out {sentences.counted(measurement.left_out, 'pair')}, {_note(measurement.reason, notes)}"
+    return Item(
+        sentences.fixed(measurement.value), _lines(between, left_out), ends=sentences.interval_text(measurement)
+    )
 
 
 def _note(reason: str, notes: list[str]) -> str:
@@ -225,12 +229,12 @@ def _number_item(measurement: "Measurement") -> Item:
     """Return a number with its interval, or a dash where there is none."""
     if measurement.value is None:
         return Item("–", (), "none")
-    return Item(words.fixed(measurement.value), ends=words.interval_text(measurement))
+    return Item(sentences.fixed(measurement.value), ends=sentences.interval_text(measurement))
 
 
 def _metric_table(result: "AuditResult", notes: list[str]) -> Grid:
     """Metrics on I and on all ranks, or on all ranks alone where I is all of them."""
-    measurements, all_ranks = _measurements(result), words.is_whole(result)
+    measurements, all_ranks = _measurements(result), sentences.is_whole(result)
 
     def item(name: str) -> Item:
         return _item(measurements[name], notes, result.between(measurements[name]).removeprefix("; "))
@@ -241,26 +245,26 @@ def _metric_table(result: "AuditResult", notes: list[str]) -> Grid:
         if all_ranks and full not in WHOLE:
             continue  # on all ranks it is the line above
         codes = (name,) if all_ranks or full not in WHOLE else (f"{name}, on all ranks {full}",)
-        heading = words.title(full if all_ranks else name).removesuffix(", whole range")
+        heading = sentences.title(full if all_ranks else name).removesuffix(", whole range")
         on_all = [] if all_ranks else [item(full) if full in WHOLE else Item("as above", (), "none")]
         rows.append(
-            [Item(heading, codes, "text"), Item(words.meaning(name, all_ranks), (), "text"), item(name), *on_all]
+            [Item(heading, codes, "text"), Item(sentences.meaning(name, all_ranks), (), "text"), item(name), *on_all]
         )
     rows.append(
         [
-            Item(words.title(RATIO), (RATIO,), "text"),
-            Item(words.MEANINGS[RATIO], (), "text"),
+            Item(sentences.title(RATIO), (RATIO,), "text"),
+            Item(sentences.MEANINGS[RATIO], (), "text"),
             *([] if all_ranks else [Item("–", (), "none")]),
             item(RATIO),
         ]
     )
-    places = [("on all ranks", "")] if all_ranks else [(words.ranks_text(result), ""), ("on all ranks", "")]
+    places = [("on all ranks", "")] if all_ranks else [(sentences.ranks_text(result), ""), ("on all ranks", "")]
     return Grid("Violations", [("measure", ""), ("what 0 means", ""), *places], rows)
 
 
 def _quality_table(result: "AuditResult", notes: list[str]) -> Grid:
     measurements = result.measured.quality
-    columns = [("of all rows together", "")] + [(words.title(name), name) for name in QUALITY]
+    columns = [("of all rows together", "")] + [(sentences.title(name), name) for name in QUALITY]
     return Grid(
         "Quality", columns, [[Item("all rows", (), "text"), *(_item(measurements[name], notes) for name in QUALITY)]]
     )
@@ -272,7 +276,7 @@ def _measured_rates(result: "AuditResult") -> list[str]:
 
 def _group_table(result: "AuditResult") -> Grid:
     """Rows and rates of every group; rates that no group has are left to the notes."""
-    rates, all_ranks = _measured_rates(result), words.is_whole(result)
+    rates, all_ranks = _measured_rates(result), sentences.is_whole(result)
     rows = []
     for line in result.groups:
         rows_in_interval = "" if all_ranks else f"{line.kept:,}\N{NO-BREAK SPACE}in\N{NO-BREAK SPACE}I"
@@ -302,9 +306,9 @@ def _pair_table(result: "AuditResult") -> Grid:
     rows = []
     by_pair = result.measured.pairs.values()
     metrics = [name for name in PARTIAL if any(numbers[name].value is not None for numbers in by_pair)]
-    if words.is_whole(result):
+    if sentences.is_whole(result):
         metrics = [name for name in metrics if f"{name}_full" in WHOLE]
     for (a, b), measurements in sorted(result.measured.pairs.items(), key=worst)[:MOST_PAIRS]:
         pair = Item(f"{result.groups[a].name}, {result.groups[b].name}", (), "text")
         rows.append([pair, *(_number_item(measurements[name]) for name in metrics)])
-    return Grid("Pairs of groups", [("pair of groups", ""), *((words.title(name), name) for name in metrics)], rows)
+    return Grid("Pairs of groups", [("pair of groups", ""), *((sentences.title(name), name) for name in metrics)], rows)

@@ -12,7 +12,7 @@ from partialfair.audit.reading import in_columns, named_columns, printable
 from partialfair.audit.result import suggested
 from partialfair.audit.run import MIN_GROUP_SIZE
 from partialfair.audit.sample import build_sample, counts_above
-from partialfair.audit.words import chosen_by
+from partialfair.audit.sentences import chosen_by
 from partialfair.data.columns import TableFile
 from partialfair.data.files import atomic_path
 from partialfair.data.intake import MISSING_WORDS

@@ -10,7 +10,7 @@ from typing import Any
 from partialfair.audit import audit_file
 from partialfair.audit.rates import RATIO
 from partialfair.audit.reading import printable
-from partialfair.audit.words import NOT_STATED, user
+from partialfair.audit.sentences import NOT_STATED, user
 from partialfair.data.files import atomic_path
 from partialfair.errors import ConfigError
 

@@ -13,10 +13,10 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from partialfair.audit import limits
-from partialfair.audit.ends import LEAST_KEPT, thinned, violation_ends
+from partialfair.audit import confidence_limits
+from partialfair.audit.group_counts import full_ranges
+from partialfair.audit.interval_ends import LEAST_KEPT, thinned, violation_ends
 from partialfair.audit.sample import Sample
-from partialfair.audit.tally import full_ranges
 from partialfair.data.intervals import FULL, GroupPairs, decides_nothing, part_above, require_rows
 from partialfair.errors import NotEstimableError
 from partialfair.metrics import get
@@ -199,10 +199,10 @@ def _quality(sample: Sample, level: float, intervals: bool) -> dict[str, Measure
         ends: tuple[float | None, float | None] = (None, None)
         if intervals and name == "auc":
             ranks = thinned(pooled.above_by_label[0] / pooled.sizes[0][:, None])
-            low, high = limits.area_limits(ranks, effective[:2], full_ranges(2), tail)
+            low, high = confidence_limits.area_limits(ranks, effective[:2], full_ranges(2), tail)
             ends = min(float(low), value), max(float(high), value)
         elif intervals:
-            low, high = limits.share_limits(value, effective[2], tail)
+            low, high = confidence_limits.share_limits(value, effective[2], tail)
             ends = float(low), float(high)
         measurements[name] = Measurement(value, *ends)
     return measurements

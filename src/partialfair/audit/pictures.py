@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from partialfair.audit import words
+from partialfair.audit import sentences
 from partialfair.errors import ConfigError
 from partialfair.pages import palette
 
@@ -80,7 +80,7 @@ def _violations_figure(result: "AuditResult") -> Any:
 
 def curve(result: "AuditResult") -> str:
     """Share of a group above a falling threshold against that of another, the largest gap in I marked."""
-    return _svg(lambda: _curve_figure(result, largest(result.curve)), "curve", words.headline(result))
+    return _svg(lambda: _curve_figure(result, largest(result.curve)), "curve", sentences.headline(result))
 
 
 def suggestion(suggested: "Suggestion") -> str:
@@ -150,7 +150,7 @@ def _curve_figure(result: "AuditResult", positions: list[int]) -> Any:
         points = _points(curve.ranks[reference], curve.ranks[k])
         width = 1.0 if worst and k != worst[0] else 2.0
         axis.plot(*points, label=names[k], lw=width, **_look(number))
-    for low, high in () if words.is_whole(result) else result.unions[curve.codes[reference]]:
+    for low, high in () if sentences.is_whole(result) else result.unions[curve.codes[reference]]:
         for band, edge in ((axis.axvspan, axis.axvline), (axis.axhspan, axis.axhline)):
             band(low, high, color=INTERVAL, alpha=0.07, lw=0)
             for end in {low, high} - {0.0, 1.0}:
@@ -202,7 +202,7 @@ def _density_figure(result: "AuditResult", positions: list[int]) -> Any:
     """Score density of every group; the part inside I is filled."""
     from matplotlib import pyplot as plt
 
-    curve, all_ranks = result.curve, words.is_whole(result)
+    curve, all_ranks = result.curve, sentences.is_whole(result)
     names = short([curve.names[k] for k in positions], 50)
     figure, axes = plt.subplots(
         len(positions),

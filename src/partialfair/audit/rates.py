@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from partialfair.audit.limits import lowest_ratio, mean_gap_limits, share_limits
+from partialfair.audit.confidence_limits import lowest_ratio, mean_gap_limits, share_limits
 from partialfair.audit.measures import Measurement
 from partialfair.audit.sample import Sample
 from partialfair.data.intervals import GroupPairs, Pairs, bounds
@@ -74,7 +74,7 @@ def ratio(lines: list[GroupLine], level: float, effective: NDArray[np.float64] |
     """Return the lowest selection rate of the compared groups divided by the highest.
 
     Below 0.8 it fails the four-fifths rule of the US guidelines on employee selection. Its interval allows for the
-    choice of the two groups, see :func:`partialfair.audit.limits.lowest_ratio`.
+    choice of the two groups, see :func:`partialfair.audit.confidence_limits.lowest_ratio`.
 
     Args:
         lines: the groups.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from partialfair.audit import words
+from partialfair.audit import sentences
 from partialfair.audit.measures import PARTIAL, QUALITY, WHOLE, Measured, Measurement
 from partialfair.audit.rates import RATES, RATIO, GroupLine
 from partialfair.data.files import atomic_path
@@ -50,7 +50,7 @@ class Gate:
 
     def __str__(self) -> str:
         relation = ">=" if self.metric == RATIO else "<="
-        return f"{words.title(self.metric)} ({self.metric}) {relation} {self.limit:g}"
+        return f"{sentences.title(self.metric)} ({self.metric}) {relation} {self.limit:g}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,9 +153,9 @@ class AuditResult:
             ],
             "comparisons": self.comparisons,
             "suggested_interval": None if self.suggestion is None else suggested(self.suggestion),
-            "summary": [words.gate_sentence(self.gates), words.headline(self)],
+            "summary": [sentences.gate_sentence(self.gates), sentences.headline(self)],
             "gates": [vars(gate) for gate in self.gates],
-            "remedies": words.remedies(self),
+            "remedies": sentences.remedies(self),
             "passed": self.passed,
         }
 
@@ -173,15 +173,15 @@ class AuditResult:
 
     def __repr__(self) -> str:
         """What was found, the gates and the violations, on one screen."""
-        names = (*PARTIAL, *(() if words.is_whole(self) else WHOLE), RATIO)
+        names = (*PARTIAL, *(() if sentences.is_whole(self) else WHOLE), RATIO)
         measurements = {**self.measured.overall, RATIO: self.ratio}
         shown_gates = [f"  gate {gate}: {verdict(gate)}" for gate in self.gates[:SHOWN_GATES]]
         shown_gates += [f"  ... {len(self.gates) - SHOWN_GATES} more gates"] * (len(self.gates) > SHOWN_GATES)
         lines = [
-            f"Audit of {self.source}: {words.counted(self.rows, 'row')}, {len(self.curve.names)} groups compared, "
+            f"Audit of {self.source}: {sentences.counted(self.rows, 'row')}, {len(self.curve.names)} groups compared, "
             f"interval {self.interval}, {threshold_text(self)}",
-            words.headline(self),
-            words.gate_sentence(self.gates),
+            sentences.headline(self),
+            sentences.gate_sentence(self.gates),
             *("  " + textwrap.shorten(line, LINE - 2, placeholder=" ...") for line in shown_gates),
             *(f"  {name:16} {number_text(measurements[name])}" for name in names),
             "More: to_text(), to_frame(), plot(), to_html(), write(folder).",
@@ -294,7 +294,12 @@ class AuditResult:
         head = f"{self.source}: {self.rows} rows, {len(self.groups)} groups, interval {self.interval}"
         over = f" (default, rather than {self.chosen_over!r})" if self.chosen_over else ""
         label = f", positive label {self.positive_label!r}{over}" if self.positive_label else ""
-        lines = [f"{head}, {threshold_text(self)}{label}", words.headline(self), words.gate_sentence(self.gates), ""]
+        lines = [
+            f"{head}, {threshold_text(self)}{label}",
+            sentences.headline(self),
+            sentences.gate_sentence(self.gates),
+            "",
+        ]
         notes = [f" ({line.reason})" if line.reason else "" for line in self.groups]
         lines += [
             f"  {line.name}: {line.rows} rows, selection rate {number_text(line.positive_rate, 3)}{note}"
@@ -311,19 +316,21 @@ class AuditResult:
             rate = self.suggestion.positive_rate
             lines += ["", f"  suggested interval: {low:g} {high:g} (covers the positive rate {rate:.3f})"]
         lines += ["", *(f"  gate {gate}: {verdict(gate)}" for gate in self.gates)] * bool(self.gates)
-        lines += [f"  remedy: {text}" for text in words.remedies(self)]
+        lines += [f"  remedy: {text}" for text in sentences.remedies(self)]
         return "\n".join([*lines, *([f"\n  {self.comparisons}"] if self.comparisons else [])])
 
     def _line(self, name: str, measurement: Measurement, reasons: list[str]) -> str:
         """One metric: what it is, its number and the groups that it is between, or the reason why there is none."""
-        title = words.title(name)
+        title = sentences.title(name)
         title = title if title == name else f"{title} ({name})"
         line = f"  {title:58} {number_text(measurement):26}{self.between(measurement).removeprefix(';')}"
         if not measurement.reason:
             return line.rstrip()
         if measurement.reason not in reasons:
             reasons.append(measurement.reason)
-        omission = f" leaves out {words.counted(measurement.left_out, 'pair')}" if measurement.value is not None else ""
+        omission = (
+            f" leaves out {sentences.counted(measurement.left_out, 'pair')}" if measurement.value is not None else ""
+        )
         return f"{line.rstrip()}{omission} [{reasons.index(measurement.reason) + 1}]"
 
     def between(self, measurement: Measurement) -> str:
@@ -347,7 +354,7 @@ def verdict(gate: Gate) -> str:
     notes = [gate.reason] if gate.reason else []
     if gate.groups is not None:
         notes.insert(0, f"{gate.groups[0]!r} lower than {gate.groups[1]!r}")
-    value = words.beside(gate.value, gate.limit)
+    value = sentences.beside(gate.value, gate.limit)
     return f"{'passed' if gate.passed else failed}, {value}" + (f" ({'; '.join(notes)})" if notes else "")
 
 

@@ -14,7 +14,7 @@ from partialfair.audit.measures import PARTIAL, QUALITY, WHOLE, Measured, Measur
 from partialfair.audit.rates import RATIO, GroupLine, group_lines, ratio
 from partialfair.audit.result import AuditResult, Curve, Gate
 from partialfair.audit.sample import IN_MEMORY, Sample, build_sample, counts_above
-from partialfair.audit.words import counted
+from partialfair.audit.sentences import counted
 from partialfair.data.intervals import FULL, GroupPairs, for_groups, format_interval
 from partialfair.errors import ConfigError, DataError, NotEstimableError, PluginError
 from partialfair.metrics.choose_interval import Suggestion, suggest_from_counts

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from partialfair.audit.tally import GroupCounts, count_groups
+from partialfair.audit.group_counts import GroupCounts, count_groups
 from partialfair.data import intake
 from partialfair.data.weights import check_weights, effective_rows, whole_weights
 from partialfair.errors import ConfigError, DataError

@@ -24,8 +24,8 @@ from partialfair.constraints.program import HingeProgram
 from partialfair.data.frames import to_pandas
 from partialfair.data.intervals import FULL, Interval
 from partialfair.errors import ConfigError
-from partialfair.estimators.binary import BinaryClassifier
-from partialfair.estimators.decided import ALIKE, IDLE, idle, tied_share
+from partialfair.estimators.binary_classifier import BinaryClassifier
+from partialfair.estimators.idle_constraints import ALIKE, IDLE, idle, tied_share
 from partialfair.estimators.inputs import (
     InputError,
     UnconstrainedWarning,

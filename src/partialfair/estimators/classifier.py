@@ -20,8 +20,8 @@ from partialfair.algorithms.measure import FAILED, OK, Measured, measure
 from partialfair.data.dataset import Dataset
 from partialfair.data.frames import to_pandas
 from partialfair.data.intervals import FULL
-from partialfair.estimators.binary import BinaryClassifier
-from partialfair.estimators.decided import idle
+from partialfair.estimators.binary_classifier import BinaryClassifier
+from partialfair.estimators.idle_constraints import idle
 from partialfair.estimators.inputs import (
     InputError,
     UnconstrainedWarning,

@@ -18,7 +18,7 @@ from partialfair.algorithms.measure import OK
 from partialfair.constraints.common import KAPPA_SCALES
 from partialfair.data.intervals import Interval
 from partialfair.data.weights import effective_rows, whole_weights
-from partialfair.estimators.binary import BinaryClassifier
+from partialfair.estimators.binary_classifier import BinaryClassifier
 from partialfair.estimators.classifier import PartialFairClassifier
 from partialfair.estimators.inputs import (
     InputError,
@@ -35,6 +35,7 @@ from partialfair.estimators.inputs import (
     value_errors,
 )
 from partialfair.estimators.labels import binary_labels, same_classes, weights_of_both, weights_of_groups
+from partialfair.estimators.probability_maps import are_probabilities, within_unit
 from partialfair.estimators.promise import (
     OTHER_ROWS,
     Constraint,
@@ -46,7 +47,6 @@ from partialfair.estimators.promise import (
 )
 from partialfair.estimators.settings import boolean, check_interval, number, one_of, tolerance
 from partialfair.estimators.training import PSP, sampling_radius, status_of, why_missed
-from partialfair.estimators.unit_maps import are_probabilities, within_unit
 from partialfair.estimators.weights import fitted, row_weights, suggested_interval
 
 Vector = NDArray[np.float64]

@@ -24,12 +24,12 @@ from partialfair.algorithms.linear.weighted import WeightedProblem, minimise_wei
 from partialfair.algorithms.measure import MISSED, OK, ROUNDING
 from partialfair.data.dataset import Dataset
 from partialfair.data.intervals import FULL, Interval, Pairs, for_groups, measure
-from partialfair.estimators.drawn import Lottery
-from partialfair.estimators.drawn_cuts import DrawnCuts, best_drawn_cuts
+from partialfair.estimators.drawn_mixtures import Lottery
 from partialfair.estimators.folds import out_of_fold
 from partialfair.estimators.group_cuts import GroupCuts, curves_of
 from partialfair.estimators.inputs import InputError, solver_settings
 from partialfair.estimators.promise import STRATA, Promise
+from partialfair.estimators.randomised_thresholds import DrawnCuts, best_drawn_cuts
 from partialfair.estimators.threads import on_one_thread
 from partialfair.metrics import evaluate_all
 from partialfair.models.design import GroupedDesign

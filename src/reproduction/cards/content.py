@@ -11,7 +11,7 @@ import numpy as np
 from partialfair import plugins
 from partialfair.algorithms.measure import MISSED
 from partialfair.audit.measures import PARTIAL, QUALITY, WHOLE
-from partialfair.audit.words import title as plain_title
+from partialfair.audit.sentences import title as plain_title
 from partialfair.data.files import read_json
 from partialfair.data.intervals import Interval, bounds, format_interval, measure
 from partialfair.errors import DataError, PartialFairError

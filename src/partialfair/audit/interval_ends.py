@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from partialfair.audit import limits
+from partialfair.audit import confidence_limits
 from partialfair.data.intervals import FULL, GroupPairs, measure
 from partialfair.metrics.ranks import compared_ranks
 from partialfair.metrics.resampling import Replicates
@@ -45,8 +45,11 @@ def violation_ends(
     elif name == "gauc":
         ranks = thinned(replicates.above / replicates.group_sizes[:, None])
         ends = [
-            limits.folded(
-                *(end - 0.5 for end in limits.area_limits(ranks, effective[:, 2], replicates.interval, chance))
+            confidence_limits.folded(
+                *(
+                    end - 0.5
+                    for end in confidence_limits.area_limits(ranks, effective[:, 2], replicates.interval, chance)
+                )
             )
             for chance in tails
         ]
@@ -74,7 +77,9 @@ def _decision(
 ) -> tuple[Floats, Floats]:
     """Ends of the gap of decisions among all rows or those of a label."""
     rows = effective[:, 2 if label is None else label]
-    return limits.decision_gap(replicates.rates(label), rows, replicates.interval, tail, normalise=name != "dp_gap")
+    return confidence_limits.decision_gap(
+        replicates.rates(label), rows, replicates.interval, tail, normalise=name != "dp_gap"
+    )
 
 
 def _rank_ends(
@@ -82,19 +87,19 @@ def _rank_ends(
 ) -> tuple[list[Floats], Floats]:
     """Lower ends, one for each tail, and the upper end of a largest difference over thresholds."""
     shortest = min(map(measure, replicates.interval)) if name == "sp" else 1.0
-    lows = [np.maximum(0.0, value - limits.critical_process(rows, chance) / shortest) for chance in tails]
+    lows = [np.maximum(0.0, value - confidence_limits.critical_process(rows, chance) / shortest) for chance in tails]
     ranks = thinned(replicates.above / replicates.group_sizes[:, None])
     if name == "sp":
-        high, seen = limits.largest_high(ranks, rows, replicates.interval, tails[0])
+        high, seen = confidence_limits.largest_high(ranks, rows, replicates.interval, tails[0])
     else:
-        inside = limits.may_lie_inside(ranks, rows, replicates.interval, tails[0])
+        inside = confidence_limits.may_lie_inside(ranks, rows, replicates.interval, tails[0])
         if len(replicates.above) == 1:
             # The last of those compared are thresholds that part rows of one score, two for each part of an interval.
             parted = compared_ranks(replicates.above[0], replicates.group_sizes, replicates.interval)
             parted = parted[:, -2 * sum(map(len, replicates.interval)) :]
             ranks = np.concatenate([ranks, parted[None]], axis=-1)
             inside = np.concatenate([inside, np.ones((1, parted.shape[1]), bool)], axis=-1)
-        high, seen = limits.largest_high(ranks, rows, None, tails[0], inside)
+        high, seen = confidence_limits.largest_high(ranks, rows, None, tails[0], inside)
     return lows, np.minimum(1.0, high + np.maximum(0.0, value - seen))
 
 
