@@ -12,8 +12,8 @@ import pytest
 
 from partialfair.data.files import read_json, write_json
 from partialfair.errors import PartialFairError
-from reproduction.jobs import orphans
-from reproduction.jobs.orphans import local_jobs, run_ids
+from reproduction.jobs import orphaned_jobs
+from reproduction.jobs.orphaned_jobs import local_jobs, run_ids
 from reproduction.jobs.resume import RECORD, THEN, followed_by, record_run, resume
 from tests.processes import running
 
@@ -94,7 +94,7 @@ def test_without_orphans_nothing_is_cancelled(folder: Path):
 
 def test_jobs_that_do_not_end_stop_it(folder: Path, monkeypatch: pytest.MonkeyPatch):
     (folder / "tools/scancel").write_text("#!/bin/sh\n")
-    monkeypatch.setattr(orphans, "PATIENCE", 0.0)
+    monkeypatch.setattr(orphaned_jobs, "PATIENCE", 0.0)
     with pytest.raises(PartialFairError, match="Slurm jobs 11 12 do not end"):
         resume()
     assert "snakemake" not in (folder / "calls").read_text()
@@ -134,7 +134,7 @@ def test_where_processes_cannot_be_read_a_run_that_goes_on_is_not_touched(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """As on macOS, which has no /proc."""
-    monkeypatch.setattr(orphans, "PROCESSES", folder / "none")
+    monkeypatch.setattr(orphaned_jobs, "PROCESSES", folder / "none")
     with running("snakemake") as alive:
         write_json(RECORD, read_json(RECORD) | {"pid": alive})
         with pytest.raises(PartialFairError, match=f"process {alive}, .* its command cannot be read; look"):
@@ -212,9 +212,9 @@ def test_a_process_of_another_user_is_alive(monkeypatch: pytest.MonkeyPatch):
     def forbid(pid: int, signal: int) -> None:
         raise PermissionError(pid)
 
-    assert orphans.is_alive(os.getpid()) and not orphans.is_alive(ended_process())
+    assert orphaned_jobs.is_alive(os.getpid()) and not orphaned_jobs.is_alive(ended_process())
     monkeypatch.setattr(os, "kill", forbid)
-    assert orphans.is_alive(ended_process())
+    assert orphaned_jobs.is_alive(ended_process())
 
 
 def test_local_jobs_that_outlived_their_snakemake_are_waited_for(folder: Path):

@@ -16,8 +16,8 @@ from reproduction.datasets import simulated
 from reproduction.datasets.splits import make_split
 from reproduction.grid.config import Config
 from reproduction.grid.params import ParamsModel
-from reproduction.jobs import spread as module
-from reproduction.jobs.spread import spread, with_columns
+from reproduction.jobs import perturbation_study as module
+from reproduction.jobs.perturbation_study import spread, with_columns
 
 PARAMS = {
     "seeds": [0],

@@ -16,7 +16,7 @@ from partialfair.data.files import read_json
 from partialfair.data.intervals import Interval, bounds, format_interval, measure
 from partialfair.errors import DataError, PartialFairError
 from partialfair.models.stored import load_model
-from reproduction.cards.rows import SPLITS, by_convention, group_table, scored_rows, split_table
+from reproduction.cards.scored_rows import SPLITS, by_convention, group_table, scored_rows, split_table
 from reproduction.datasets.named import named_dataset
 from reproduction.grid import paths
 from reproduction.grid.config import kappa_text

@@ -9,7 +9,7 @@ from pathlib import Path
 from partialfair import plugins
 from partialfair.errors import ConfigError
 from reproduction.datasets.named import module_name
-from reproduction.grid import fingerprint, memo, papers
+from reproduction.grid import answer_cache, fingerprint, papers
 from reproduction.grid.checks import check_settings
 from reproduction.grid.config import Config
 
@@ -187,4 +187,4 @@ def check_grid_once(config: Config) -> None:
         check_grid(config)
         return "nothing to refuse"
 
-    memo.answer(f"grid {digest.hexdigest()}", check)
+    answer_cache.answer(f"grid {digest.hexdigest()}", check)

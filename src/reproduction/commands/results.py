@@ -147,7 +147,7 @@ def verify(
 
     from reproduction.commands.progress import at_times
     from reproduction.verify import verify as run
-    from reproduction.verify.torn_lock import remove_torn_lock
+    from reproduction.verify.dvc_lock import remove_torn_lock
 
     console = Console(stderr=True)
     if damage and (torn := remove_torn_lock()):

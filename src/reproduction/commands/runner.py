@@ -246,7 +246,7 @@ def _refuse_beside_another() -> None:
     Raises:
         PartialFairError: one runs on this machine.
     """
-    from reproduction.jobs.orphans import is_snakemake_here
+    from reproduction.jobs.orphaned_jobs import is_snakemake_here
     from reproduction.jobs.resume import read_record, stopping
 
     record = None

@@ -86,7 +86,7 @@ def spread(
     from statistics import median
 
     from reproduction.grid.config import load_config
-    from reproduction.jobs.spread import spread as run
+    from reproduction.jobs.perturbation_study import spread as run
 
     grid = load_config(config)
     perturbed = run(grid, grid.job(experiment, dataset, algorithm, kappa, seed), repeats)

@@ -20,14 +20,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from partialfair.data.files import is_sealed, read_json, sealed, sha256, write_json
-from reproduction.grid import fingerprint, memo, paths
+from reproduction.grid import answer_cache, fingerprint, paths
 from reproduction.grid.config import Config, Job
 from reproduction.grid.fingerprint import Wanted
 
 if TYPE_CHECKING:
     from reproduction.grid.workflow import Grid
 
-METADATA = memo.SNAKEMAKE / "metadata"
+METADATA = answer_cache.SNAKEMAKE / "metadata"
 PER_RUN = ("kappa", "seed")
 """Settings in which the runs of one method on one dataset differ."""
 NO_RECORD = "nothing says what it was made from"

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 from partialfair import plugins
 from partialfair.errors import ConfigError, PartialFairError, PluginError
 from reproduction.datasets.named import check_entry, module_name
-from reproduction.grid import memo
+from reproduction.grid import answer_cache
 from reproduction.grid.params import ExperimentModel
 
 if TYPE_CHECKING:
@@ -231,7 +231,9 @@ def _check_choices(experiment: ExperimentModel, where: str) -> None:
             hint = plugins.did_you_mean(option, accepted[1:]) if len(accepted) > 1 else "this loss takes none"
             raise ConfigError(f"{where}.loss.{option}: unknown option; {hint}")
     if experiment.surrogate != "clipped_linear":
-        memo.answer(f"surrogate {experiment.surrogate!r}", lambda: _check_surrogate(experiment.surrogate, where))
+        answer_cache.answer(
+            f"surrogate {experiment.surrogate!r}", lambda: _check_surrogate(experiment.surrogate, where)
+        )
 
 
 def _check_surrogate(surrogate: Any, where: str) -> str:

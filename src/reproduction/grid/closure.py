@@ -20,7 +20,7 @@ from typing import Any
 
 from partialfair.errors import PluginError
 from reproduction import plugin_folders
-from reproduction.grid import memo
+from reproduction.grid import answer_cache
 
 SOURCE = Path(__file__).parents[2]
 LIBRARY, WORKBENCH, PAPERS = "partialfair", "reproduction", "papers"
@@ -35,7 +35,7 @@ PLUMBING = frozenset(
         "reproduction.grid.closure",
         "reproduction.grid.config",
         "reproduction.grid.fingerprint",
-        "reproduction.grid.memo",
+        "reproduction.grid.answer_cache",
         "reproduction.grid.params",
         "reproduction.grid.paths",
         "reproduction.grid.reading",
@@ -82,7 +82,7 @@ def closure_hash(*modules: str) -> str:
     Raises:
         PluginError: see :func:`closure`.
     """
-    return memo.answer(f"closure {' '.join(sorted(set(modules)))}", lambda: _hash(modules))
+    return answer_cache.answer(f"closure {' '.join(sorted(set(modules)))}", lambda: _hash(modules))
 
 
 def _hash(modules: tuple[str, ...]) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 
 from partialfair import plugins
 from reproduction.datasets.named import module_name
-from reproduction.grid import memo, paths
+from reproduction.grid import answer_cache, paths
 from reproduction.grid.closure import LIBRARY, WORKBENCH, closure_hash
 from reproduction.grid.config import Config, Job, evaluation_settings, job_settings
 from reproduction.grid.params import ExperimentModel
@@ -138,7 +138,7 @@ def _own_loss(algorithm: str) -> str:
     def loss() -> str:
         return getattr(plugins.load("algorithms", algorithm).ALGORITHM, "loss", None) or ""
 
-    return memo.answer(f"loss of {algorithm}", loss)
+    return answer_cache.answer(f"loss of {algorithm}", loss)
 
 
 def _metrics_of(constraint: str) -> list[str]:
@@ -149,7 +149,7 @@ def _metrics_of(constraint: str) -> list[str]:
 
         return " ".join(registry.modules_of(sorted(set(plugins.load("constraints", constraint).VIOLATION.values()))))
 
-    return memo.answer(f"metrics of {constraint}", modules).split()
+    return answer_cache.answer(f"metrics of {constraint}", modules).split()
 
 
 def evaluation_hash(on_request: Iterable[str] = ()) -> str:
@@ -193,4 +193,4 @@ def _appearance(experiments: Iterable[ExperimentModel]) -> str:
         plugs = [(name, plugins.load("algorithms", name).ALGORITHM) for name in names]
         return repr([(name, getattr(plug, "label", ""), getattr(plug, "look", None)) for name, plug in plugs])
 
-    return memo.answer(f"looks of {' '.join(names)}", looks)
+    return answer_cache.answer(f"looks of {' '.join(names)}", looks)

@@ -18,7 +18,7 @@ from typing import Any
 
 from partialfair.data.files import read_json, write_json
 from partialfair.errors import PartialFairError
-from reproduction.jobs.orphans import (
+from reproduction.jobs.orphaned_jobs import (
     PROCESSES,
     cancel_batch_jobs,
     cancel_slurm_jobs,

@@ -16,7 +16,7 @@ from reproduction.grid.config import Config, Job
 from reproduction.grid.workflow import Grid
 from reproduction.jobs import collect
 from reproduction.verify.chain import Chain, Fault
-from reproduction.verify.recorded import RecordedFiles
+from reproduction.verify.recorded_files import RecordedFiles
 from reproduction.verify.runs import EVALUATED, TRAINED
 
 _SCORECARD = ""

@@ -5,7 +5,7 @@ from typing import Any
 
 from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
-from reproduction.exhibits import central, forest, matrix, specification, style
+from reproduction.exhibits import central_comparisons, forest, matrix, specification, style
 from reproduction.exhibits.exhibit import Context, ExhibitKind, Line, Options
 from reproduction.verdicts import scorecard, standing
 from reproduction.verdicts.line import COLUMNS, OTHER_WAY, counts, decides, robust
@@ -86,8 +86,12 @@ def _p_value(p: float) -> Cell:
 
 KIND = {
     "lines": ExhibitKind.from_lines(Claims, COLUMNS, csv_lines, table=table),
-    "forest": ExhibitKind.from_lines(forest.Forest, central.COLUMNS, central.csv_lines, draw=forest.draw),
-    "matrix": ExhibitKind.from_lines(matrix.Matrix, central.COLUMNS, central.csv_lines, draw=matrix.draw),
+    "forest": ExhibitKind.from_lines(
+        forest.Forest, central_comparisons.COLUMNS, central_comparisons.csv_lines, draw=forest.draw
+    ),
+    "matrix": ExhibitKind.from_lines(
+        matrix.Matrix, central_comparisons.COLUMNS, central_comparisons.csv_lines, draw=matrix.draw
+    ),
     "specification": ExhibitKind.from_lines(
         specification.Specification, specification.COLUMNS, specification.csv_lines, draw=specification.draw
     ),
