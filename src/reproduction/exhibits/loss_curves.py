@@ -20,7 +20,7 @@ from reproduction.exhibits.canvas import PlotCurve, PlotPanel
 from reproduction.exhibits.exhibit import Context, Line, Options
 from reproduction.grid import paths
 from reproduction.verdicts import run_scores
-from reproduction.verdicts.lookups import is_here
+from reproduction.verdicts.missing_files import is_here
 from reproduction.verdicts.results import Setting
 
 COLUMNS = (

@@ -15,7 +15,7 @@ from reproduction.grid.config import Config
 from reproduction.grid.narrowed import Selection, narrowed
 from reproduction.jobs.comparison import ComparedSetting, settings
 from reproduction.jobs.report import render_exhibit
-from reproduction.verdicts import standing
+from reproduction.verdicts import baseline_scorecard
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -176,7 +176,11 @@ def _own_exhibit(grid: Config, name: str, folder: Path) -> str:
 def _printed(grid: Config, selection: Selection, root: Path, folder: Path) -> Iterator[str]:
     """Lines of the scorecard on the exhibit: printed, committed and recomputed number, and both verdicts."""
     path = root / "reports" / "scorecard.csv"
-    committed = [line for line in standing.load(path) if line["exhibit"] == selection.target] if path.is_file() else []
+    committed = (
+        [line for line in baseline_scorecard.load(path) if line["exhibit"] == selection.target]
+        if path.is_file()
+        else []
+    )
     recomputed: dict[tuple[str, ...], dict[str, Any]] = {}
     reason = ""
     try:

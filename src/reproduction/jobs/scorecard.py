@@ -13,7 +13,7 @@ from partialfair.errors import DataError
 from reproduction.exhibits import answers
 from reproduction.grid.config import Config
 from reproduction.site import page
-from reproduction.verdicts import scorecard, standing
+from reproduction.verdicts import baseline_scorecard, scorecard
 from reproduction.verdicts.results import Results, convention, is_estimated
 
 DIGITS = 6
@@ -65,10 +65,10 @@ def write_summary(config: Config, lines: list[dict[str, Any]], folder: Path, che
 def _standing(lines: list[dict[str, Any]], path: Path, undecided: Undecided) -> list[dict[str, Any]]:
     if undecided is Undecided.REPLACE or not path.exists():
         return lines
-    before = standing.load(path)
+    before = baseline_scorecard.load(path)
     if undecided is Undecided.KEEP:
-        return standing.keep(lines, before)
-    if lost := standing.lost(lines, before):
+        return baseline_scorecard.keep(lines, before)
+    if lost := baseline_scorecard.lost(lines, before):
         papers = ", ".join(dict.fromkeys(line["paper"] for line in lost))
         raise DataError(
             f"{path}: {len(lost)} of its {len(before)} lines are decided there and lack their trained runs here "

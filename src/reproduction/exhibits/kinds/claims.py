@@ -7,9 +7,9 @@ from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
 from reproduction.exhibits import central_comparisons, forest, matrix, specification, style
 from reproduction.exhibits.exhibit import Context, ExhibitKind, Line, Options
-from reproduction.verdicts import scorecard, standing
+from reproduction.verdicts import baseline_scorecard, scorecard
 from reproduction.verdicts.line import COLUMNS, OTHER_WAY, counts, decides, robust
-from reproduction.verdicts.lookups import is_here
+from reproduction.verdicts.missing_files import is_here
 from reproduction.verdicts.verdict import claim_state
 
 
@@ -21,7 +21,7 @@ def csv_lines(context: Context[Any]) -> list[Line]:
     """Return one line per comparison, as in the scorecard."""
     lines = scorecard.claim_lines(context.config, context.paper, context.root, Context)
     if context.keep and is_here(context.path("csv")):
-        lines = standing.keep(lines, standing.load(context.path("csv")))
+        lines = baseline_scorecard.keep(lines, baseline_scorecard.load(context.path("csv")))
     return [line | {"counts": "yes" if counts(line) else "no"} for line in lines]
 
 
