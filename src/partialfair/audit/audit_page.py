@@ -64,7 +64,7 @@ class Grid:
 
 @cache
 def environment(*folders: Path) -> Any:
-    """The templates of audits before those of all pages, and those of further folders before both."""
+    """Return the templates of audits before those of all pages, and those of further folders before both."""
     import jinja2
 
     common = cells.environment()
@@ -126,7 +126,7 @@ def summary(result: "AuditResult") -> str:
 
 
 def _not_suggested(result: "AuditResult") -> str:
-    """Why no interval is suggested, where none is."""
+    """Return why no interval is suggested, where none is."""
     if not math.isfinite(result.threshold):
         return "None: the decision threshold is not a finite number."
     if {line.positive_rate.value for line in result.groups} in ({0.0}, {1.0}):
@@ -233,7 +233,7 @@ def _number_item(measurement: "Measurement") -> Item:
 
 
 def _metric_table(result: "AuditResult", notes: list[str]) -> Grid:
-    """Metrics on I and on all ranks, or on all ranks alone where I is all of them."""
+    """Return the metrics on I and on all ranks, or on all ranks alone where I is all of them."""
     measurements, all_ranks = _measurements(result), sentences.is_whole(result)
 
     def item(name: str) -> Item:
@@ -275,7 +275,7 @@ def _measured_rates(result: "AuditResult") -> list[str]:
 
 
 def _group_table(result: "AuditResult") -> Grid:
-    """Rows and rates of every group; rates that no group has are left to the notes."""
+    """Return the rows and rates of every group; rates that no group has are left to the notes."""
     rates, all_ranks = _measured_rates(result), sentences.is_whole(result)
     rows = []
     for line in result.groups:
@@ -288,7 +288,7 @@ def _group_table(result: "AuditResult") -> Grid:
 
 
 def _group_notes(result: "AuditResult") -> list[str]:
-    """Why some rates are not in the table, each reason once with the rates that it holds for."""
+    """Return why some rates are not in the table, each reason once with the rates that it holds for."""
     reasons: dict[str, list[str]] = {}
     for name in (name for name in RATES if name not in _measured_rates(result)):
         title = RATE_TITLES.get(name, name.replace("_", " "))

@@ -108,7 +108,7 @@ def run(source: Path, out: Path | None, as_json: bool, **options: Any) -> None:
 
 
 def as_text(suggestion: Suggestion, small: Mapping[str, int] | None = None) -> str:
-    """The candidates as a table, the least alike first, and the groups that have too few rows to be compared."""
+    """Return the candidates as a table, the least alike first, and the groups that have too few rows to be compared."""
     low, high = suggestion.interval
     lines = [
         f"suggested interval: {low:g} {high:g}",

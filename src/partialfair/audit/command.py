@@ -91,7 +91,7 @@ def _gates(limited: Sequence[tuple[str, float]]) -> dict[str, float]:
 
 
 def _gate(text: str) -> tuple[str, float]:
-    """A gate written as ``metric=limit``; anything else is refused with the flag's name."""
+    """Return a gate written as ``metric=limit``; anything else is refused with the flag's name."""
     name, _, limit = text.partition("=")
     if name.strip() == RATIO:
         raise ConfigError(f"--max {text!r}: the limit of {RATIO} is a smallest value; write --min-selection-ratio")

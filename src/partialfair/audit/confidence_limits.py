@@ -67,7 +67,7 @@ def _nodes(rows: float, tail: float) -> tuple[Floats, Floats, Floats]:
 
 
 def joined(minuend: tuple[Floats, Floats, Floats], subtrahend: tuple[Floats, Floats, Floats]) -> tuple[Floats, Floats]:
-    """Limits of a difference of two independent values, each given with its limits (value, low, high)."""
+    """Return the limits of a difference of two independent values, each given with its limits (value, low, high)."""
     (p, p_low, p_high), (q, q_low, q_high) = minuend, subtrahend
     return p - q - np.hypot(p - p_low, q_high - q), p - q + np.hypot(p_high - p, q - q_low)
 
@@ -75,7 +75,7 @@ def joined(minuend: tuple[Floats, Floats, Floats], subtrahend: tuple[Floats, Flo
 def mean_gap_limits(
     scores: Floats, labels: NDArray[np.bool_], weights: NDArray[Any] | None, rows: float, tail: float
 ) -> tuple[float, float]:
-    """Limits of the mean score minus the share of positive labels of the same rows.
+    """Return the limits of the mean score minus the share of positive labels of the same rows.
 
     They join the limits of the mean and the exact ones of the share (Zou and Donner, 2008, for correlated values).
 
@@ -126,14 +126,14 @@ def spread_limits(value: Any, variance: Any, rows: float, freedom: Any, tail: fl
 
 
 def folded(low: Floats, high: Floats) -> tuple[Floats, Floats]:
-    """Limits of the absolute value of a difference."""
+    """Return the limits of the absolute value of a difference."""
     return np.maximum(np.maximum(low, -high), 0.0), np.minimum(np.maximum(-low, high), 1.0)
 
 
 def decision_gap(
     shares: Floats, rows: Floats, unions: GroupPairs, tail: float, normalise: bool = True
 ) -> tuple[Floats, Floats]:
-    """Limits of the absolute gap of two groups' decisions on an interval of ranks.
+    """Return the limits of the absolute gap of two groups' decisions on an interval of ranks.
 
     Args:
         shares: (..., 2) share of each group above the threshold.
@@ -174,7 +174,7 @@ def kept_gap(
 
 
 def share_ratio(shares: Floats, rows: Floats, tail: float) -> tuple[Floats, Floats]:
-    """Limits of the first share divided by the second, (..., 2), joined on the scale of logarithms.
+    """Return the limits of the first share divided by the second, (..., 2), joined on the scale of logarithms.
 
     Where the first share is 0, the upper limit is that of the first by the lower limit of the second.
     """
@@ -188,7 +188,7 @@ def share_ratio(shares: Floats, rows: Floats, tail: float) -> tuple[Floats, Floa
 
 
 def lowest_ratio(shares: Floats, rows: Floats, level: float) -> tuple[Floats, Floats]:
-    """Ends of the interval of the lowest share by the highest, (..., G); at most 1.
+    """Return the ends of the interval of the lowest share by the highest, (..., G); at most 1.
 
     The upper end is the lowest of the upper limits of all pairs, each with its part of the chance of a miss. The lower
     end is the lowest of their lower limits, which need no such correction.
@@ -202,7 +202,7 @@ def lowest_ratio(shares: Floats, rows: Floats, level: float) -> tuple[Floats, Fl
 
 
 def critical_process(rows: Any, tail: float) -> Floats:
-    """Critical value of a difference of two empirical distributions over all thresholds, in one direction.
+    """Return the critical value of a difference of two empirical distributions over all thresholds, in one direction.
 
     It is asymptotic (Smirnov, 1939), and of finite samples and of tied scores conservative.
 
@@ -216,7 +216,7 @@ def critical_process(rows: Any, tail: float) -> Floats:
 def largest_high(
     ranks: Floats, rows: Floats, unions: GroupPairs | None, tail: float, inside: NDArray[np.bool_] | None = None
 ) -> tuple[Floats, Floats]:
-    """Largest pointwise upper limit of a gap over thresholds, and the largest gap.
+    """Return the largest pointwise upper limit of a gap over thresholds, and the largest gap.
 
     Args:
         ranks: (..., 2, B) share of each group above every threshold.
@@ -245,7 +245,7 @@ def may_lie_inside(ranks: Floats, rows: Floats, unions: GroupPairs, tail: float)
 
 
 def area_limits(ranks: Floats, rows: Floats, unions: GroupPairs, tail: float) -> tuple[Floats, Floats]:
-    """Limits of the chance that a kept row of the second group outranks one of the first, ties one half.
+    """Return the limits of the chance that a kept row of the second group outranks one of the first, ties one half.
 
     The variance is that of the influence function: on all ranks DeLong's; on an interval a row outside of it counts as
     one at its end, as in a trimmed mean.
@@ -278,6 +278,6 @@ def area_limits(ranks: Floats, rows: Floats, unions: GroupPairs, tail: float) ->
 
 
 def _slope(ranks: Floats, pairs: Pairs) -> Floats:
-    """Share of an interval's kept rows per rank at a rank: one by its length inside, 0 outside."""
+    """Return the share of an interval's kept rows per rank at a rank: one by its length inside, 0 outside."""
     inside = np.logical_or.reduce([(ranks >= low) & (ranks < high) for low, high in pairs])
     return np.where(inside, 1.0 / measure(pairs), 0.0)

@@ -71,7 +71,7 @@ class GroupCounts:
 
     @cached_property
     def sizes(self) -> Counts:
-        """Rows by group and label, (G, 2)."""
+        """Return the rows by group and label, (G, 2)."""
         return np.array([count.sum(axis=1) for count in self.counts]).reshape(-1, 2)
 
     def of_groups(self, codes: Sequence[int]) -> Table:
@@ -115,7 +115,7 @@ class GroupCounts:
 
 
 def _merged(columns: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
-    """Distinct entries of sorted lists, in order; a stable sort merges them in linear time."""
+    """Return the distinct entries of sorted lists, in order; a stable sort merges them in linear time."""
     joined = np.concatenate(columns)
     joined.sort(kind="stable")
     new = np.ones(len(joined), bool)
@@ -131,7 +131,7 @@ def count_groups(
     threshold: float,
     weights: Counts | None = None,
 ) -> GroupCounts:
-    """Count rows, or sum their weights, by group, label and score; one sort of all rows.
+    """Return the count rows, or sum their weights, by group, label and score; one sort of all rows.
 
     Args:
         scores: (n,) finite.

@@ -24,7 +24,7 @@ LABELS: dict[str, tuple[int | None, ...]] = {"eop": (1,), "eod": (1, 0)}
 def violation_ends(
     name: str, replicates: Replicates, value: Floats, effective: Floats, tail: float, comparisons: int
 ) -> tuple[Floats, Floats, Floats]:
-    """Lower and upper end, and the lower end corrected for the number of pairs, each (R,).
+    """Return the lower and upper end, and the lower end corrected for the number of pairs, each (R,).
 
     All are NaN where too few rows are left to say anything.
 
@@ -75,7 +75,7 @@ def _too_few(interval: GroupPairs, effective: Floats) -> bool:
 def _decision(
     name: str, replicates: Replicates, effective: Floats, label: int | None, tail: float
 ) -> tuple[Floats, Floats]:
-    """Ends of the gap of decisions among all rows or those of a label."""
+    """Return the ends of the gap of decisions among all rows or those of a label."""
     rows = effective[:, 2 if label is None else label]
     return confidence_limits.decision_gap(
         replicates.rates(label), rows, replicates.interval, tail, normalise=name != "dp_gap"
@@ -85,7 +85,7 @@ def _decision(
 def _rank_ends(
     name: str, replicates: Replicates, value: Floats, rows: Floats, tails: tuple[float, float]
 ) -> tuple[list[Floats], Floats]:
-    """Lower ends, one for each tail, and the upper end of a largest difference over thresholds."""
+    """Return the lower ends, one for each tail, and the upper end of a largest difference over thresholds."""
     shortest = min(map(measure, replicates.interval)) if name == "sp" else 1.0
     lows = [np.maximum(0.0, value - confidence_limits.critical_process(rows, chance) / shortest) for chance in tails]
     ranks = thinned(replicates.above / replicates.group_sizes[:, None])

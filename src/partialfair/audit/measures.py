@@ -102,7 +102,7 @@ def measure(
 def _largest(
     name: str, pairs: Mapping[Pair, Mapping[str, Measurement]], corrected: Mapping[Pair, Mapping[str, float]]
 ) -> Measurement:
-    """The largest violation over the pairs where it is estimable; what the others lack is its reason."""
+    """Return the largest violation over the pairs where it is estimable; what the others lack is its reason."""
     usable = {pair: violations[name] for pair, violations in pairs.items() if violations[name].value is not None}
     left_out = [violations[name].reason for pair, violations in pairs.items() if pair not in usable]
     note = joined(left_out)
@@ -120,7 +120,7 @@ def _largest(
 def _of_pair(
     sample: Sample, unions: GroupPairs, pair: Pair, level: float, comparisons: int, intervals: bool
 ) -> tuple[dict[str, Measurement], dict[str, float]]:
-    """Violations of two groups, and their lower ends corrected for the number of pairs."""
+    """Return the violations of two groups, and their lower ends corrected for the number of pairs."""
     names = [sample.names[code] for code in pair]
     pair_unions = (unions[pair[0]], unions[pair[1]])
     replicates = sample.tally.of_groups(pair).counted(pair_unions)
@@ -180,7 +180,7 @@ def _require(name: str, sample: Replicates, rows: NDArray[np.int64]) -> None:
 
 
 def _quality(sample: Sample, level: float, intervals: bool) -> dict[str, Measurement]:
-    """Accuracy, area under the curve and rate of positive decisions of all rows."""
+    """Return the accuracy, area under the curve and rate of positive decisions of all rows."""
     pooled = sample.tally.pooled().counted(full_ranges(1))
     effective, tail = sample.effective_of_all, (1 - level) / 2
     measurements: dict[str, Measurement] = {}
@@ -209,14 +209,14 @@ def _quality(sample: Sample, level: float, intervals: bool) -> dict[str, Measure
 
 
 def _no_threshold(threshold: float) -> str | None:
-    """Why nothing is decided by a threshold; ``None`` if it is finite."""
+    """Return why nothing is decided by a threshold; ``None`` if it is finite."""
     if math.isfinite(threshold):
         return None
     return f"the decision threshold {threshold:g} is not a finite number, so that nothing is decided"
 
 
 def _no_decision(name: str, replicates: Replicates, threshold: float) -> str | None:
-    """Why a metric of decisions says nothing of a pair of groups; ``None`` if it does.
+    """Return why a metric of decisions says nothing of a pair of groups; ``None`` if it does.
 
     On an interval see :func:`partialfair.data.intervals.decides_nothing`; on the whole range every row gets the same
     decision.
@@ -267,14 +267,14 @@ def _lower(replicates: Replicates, pair: Pair, widest: tuple[float, float]) -> d
 
 
 def _widest(replicates: Replicates) -> tuple[float, float]:
-    """Shares of two groups above the threshold at which ``rank_gap`` is measured."""
+    """Return the shares of two groups above the threshold at which ``rank_gap`` is measured."""
     ranks = compared_ranks(replicates.above[0], replicates.group_sizes, replicates.interval)
     lower, higher = ranks[:, np.abs(ranks[0] - ranks[1]).argmax()]
     return float(lower), float(higher)
 
 
 def _decided(replicates: Replicates, label: int | None, union: GroupPairs) -> float:
-    """Kept share of positive decisions of the first group minus that of the second; 0 without such rows."""
+    """Return the kept share of positive decisions of the first group minus that of the second; 0 without such rows."""
     positive = replicates.positive[0].sum(axis=1) if label is None else replicates.positive[0, :, label]
     sizes = replicates.group_sizes if label is None else replicates.sizes[:, label]
     if not sizes.all():

@@ -145,12 +145,12 @@ def _line(sample: Sample, rows: NDArray, code: int, pairs: Pairs, min_group_size
 
 
 def _effective(weights: NDArray[np.int64]) -> float:
-    """Effective number of some rows."""
+    """Return the effective number of some rows."""
     return float(effective_rows(weights, np.zeros(len(weights), np.int64), 1)[0]) if len(weights) else 0.0
 
 
 def _kept_rows(scores: NDArray[np.float64], weights: NDArray[np.int64] | None, pairs: Pairs) -> int:
-    """Rows of a group that an interval of its ranks keeps."""
+    """Return the rows of a group that an interval of its ranks keeps."""
     if weights is None:
         return int(np.diff(bounds(pairs, len(scores))).sum())
     ranked = weights[np.argsort(-scores, kind="stable")]
@@ -159,7 +159,7 @@ def _kept_rows(scores: NDArray[np.float64], weights: NDArray[np.int64] | None, p
 
 
 def _median(scores: NDArray[np.float64], weights: NDArray[np.int64] | None) -> float:
-    """Median score, of weighted rows that of the rows repeated."""
+    """Return the median score, of weighted rows that of the rows repeated."""
     if weights is None:
         return float(np.median(scores))
     order = np.argsort(scores, kind="stable")

@@ -60,7 +60,7 @@ def audit_file(
 
 
 def named_columns(file: TableFile, group: str | Sequence[str]) -> list[str]:
-    """Names of the group columns: of texts that are no column, the parts between commas."""
+    """Return the names of the group columns: of texts that are no column, the parts between commas."""
     texts = [group] if isinstance(group, str) else list(group)
     column_names = file.names if any("," in text for text in texts) else []
     return [name for text in texts for name in ([text] if text in column_names else map(str.strip, text.split(",")))]

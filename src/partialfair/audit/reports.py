@@ -80,7 +80,7 @@ def _unmeasured(gate: "Gate") -> bool:
 
 
 def _message(gate: "Gate") -> str:
-    """What a gate measured beside its limit, between which groups, in a sentence."""
+    """Return what a gate measured beside its limit, between which groups, in a sentence."""
     text = sentences.outcome(gate)
     if gate.groups is not None:
         text += f" ({gate.groups[0]!r} lower than {gate.groups[1]!r})"
@@ -88,5 +88,5 @@ def _message(gate: "Gate") -> str:
 
 
 def _printable(text: str) -> str:
-    """Text without the characters that XML does not allow."""
+    """Return the text without the characters that XML does not allow."""
     return "".join(letter if letter in "\t\n" or letter >= " " else "\N{REPLACEMENT CHARACTER}" for letter in text)

@@ -112,11 +112,11 @@ class AuditResult:
 
     @property
     def passed(self) -> bool:
-        """Whether every gate holds (true without gates)."""
+        """Tell whether every gate holds (true without gates)."""
         return all(gate.passed for gate in self.gates)
 
     def metric(self, name: str) -> float | None:
-        """A metric of all rows, or the largest violation over pairs; ``None`` if not estimable.
+        """Return a metric of all rows, or the largest violation over pairs; ``None`` if not estimable.
 
         Raises:
             PluginError: an audit has no metric of that name.
@@ -127,7 +127,7 @@ class AuditResult:
         return measurements[name].value
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything but the figures, in plain types."""
+        """Return everything but the figures, in plain types."""
         names = [line.name for line in self.groups]
         return {
             **self.record,
@@ -161,7 +161,7 @@ class AuditResult:
 
     @property
     def comparisons(self) -> str:
-        """What the number of pairs means for their intervals."""
+        """Return what the number of pairs means for their intervals."""
         n = len(self.measured.pairs)
         if n < 2 or not self.confidence_intervals:
             return ""
@@ -172,7 +172,7 @@ class AuditResult:
         )
 
     def __repr__(self) -> str:
-        """What was found, the gates and the violations, on one screen."""
+        """Return what was found, the gates and the violations, on one screen."""
         names = (*PARTIAL, *(() if sentences.is_whole(self) else WHOLE), RATIO)
         measurements = {**self.measured.overall, RATIO: self.ratio}
         shown_gates = [f"  gate {gate}: {verdict(gate)}" for gate in self.gates[:SHOWN_GATES]]
@@ -191,13 +191,13 @@ class AuditResult:
         )
 
     def _repr_html_(self) -> str:
-        """What was found, the gates, groups and violations, as a notebook shows it."""
+        """Return what was found, the gates, groups and violations, as a notebook shows it."""
         from partialfair.audit.audit_page import summary
 
         return summary(self)
 
     def to_frame(self, of: str = "violations") -> "pd.DataFrame":
-        """Numbers as a dataframe, with columns ``value``, ``low``, ``high`` and ``reason``.
+        """Return the numbers as a dataframe, with columns ``value``, ``low``, ``high`` and ``reason``.
 
         The reason is why there is no value, or no interval.
 
@@ -255,13 +255,13 @@ class AuditResult:
         return pictures.plot(self, kind)
 
     def to_junit(self) -> str:
-        """The gates as a JUnit test suite (XML text), which build servers show."""
+        """Return the gates as a JUnit test suite (XML text), which build servers show."""
         from partialfair.audit.reports import junit
 
         return junit(self)
 
     def to_sarif(self, path: str | None = None) -> str:
-        """The gates as SARIF 2.1.0 (JSON text), which code hosts show beside the file ``path``."""
+        """Return the gates as SARIF 2.1.0 (JSON text), which code hosts show beside the file ``path``."""
         from partialfair.audit.reports import sarif
 
         return sarif(self, path or self.source)
@@ -271,7 +271,7 @@ class AuditResult:
         return json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
     def to_html(self) -> str:
-        """A self-contained page with tables and figures."""
+        """Return a self-contained page with tables and figures."""
         from partialfair.audit.audit_page import page
 
         return page(self)
@@ -290,7 +290,7 @@ class AuditResult:
         return written
 
     def to_text(self) -> str:
-        """A short summary for a terminal."""
+        """Return a short summary for a terminal."""
         head = f"{self.source}: {self.rows} rows, {len(self.groups)} groups, interval {self.interval}"
         over = f" (default, rather than {self.chosen_over!r})" if self.chosen_over else ""
         label = f", positive label {self.positive_label!r}{over}" if self.positive_label else ""
@@ -342,12 +342,12 @@ class AuditResult:
 
 
 def threshold_text(result: AuditResult) -> str:
-    """The threshold and where it comes from."""
+    """Return the threshold and where it comes from."""
     return f"threshold {result.threshold:g}" + (" (default)" if result.default_threshold else "")
 
 
 def verdict(gate: Gate) -> str:
-    """What came of a gate, in a few words."""
+    """Return what came of a gate, in a few words."""
     if gate.value is None:
         return f"failed, {gate.reason}"
     failed = "failed" if gate.reason.startswith("not estimable") else "below" if gate.metric == RATIO else "exceeded"
@@ -359,7 +359,7 @@ def verdict(gate: Gate) -> str:
 
 
 def number_text(measurement: Measurement, digits: int = 4) -> str:
-    """A number with its interval, or that it is not estimable."""
+    """Return a number with its interval, or that it is not estimable."""
     if measurement.value is None:
         return "not estimable"
     if measurement.low is None:
@@ -369,7 +369,7 @@ def number_text(measurement: Measurement, digits: int = 4) -> str:
 
 
 def _number(measurement: Measurement, names: Sequence[str] = (), pair: tuple[int, int] | None = None) -> dict[str, Any]:
-    """A number as JSON has it; of a pair, also as the first group's scores or rates minus the second's."""
+    """Return a number as JSON has it; of a pair, also as the first group's scores or rates minus the second's."""
     out: dict[str, Any] = {"value": measurement.value}
     if measurement.low is not None:
         out["ci"] = [measurement.low, measurement.high]
@@ -396,7 +396,7 @@ def _group(line: GroupLine) -> dict[str, Any]:
 
 
 def suggested(suggestion: Suggestion) -> dict[str, Any]:
-    """A suggested interval and its candidates as JSON has them."""
+    """Return a suggested interval and its candidates as JSON has them."""
     table = suggestion.table.astype(object).where(suggestion.table.notna(), None)
     return {
         "interval": list(suggestion.interval), "positive_rate": suggestion.positive_rate, "measure": suggestion.measure,

@@ -137,7 +137,7 @@ def audit_scores(
 
 
 def left_out(sample: Sample, missing: str) -> dict[str, str]:
-    """What the record says of rows with missing values; nothing where they are refused."""
+    """Return what the record says of rows with missing values; nothing where they are refused."""
     if missing == "refuse":
         return {}
     lacking = ", ".join(f"{count} without {name}" for name, count in sample.lacking.items())
@@ -166,7 +166,7 @@ def _measured(
 
 
 def _of_sample(sample: Sample, pooled: Sample, compared: NDArray[np.int64]) -> dict[str, Any]:
-    """Entries of the result that depend on the rows and the groups compared alone, which ``pooled`` has."""
+    """Return the entries of the result that depend on the rows and the groups compared alone, which ``pooled`` has."""
     tally = pooled.tally.binned(CURVE_COLUMNS * len(compared))
     count = (tally.count[0::2] + tally.count[1::2])[: len(compared)]
     above = np.concatenate([np.zeros((len(count), 1), np.int64), np.cumsum(count, axis=1)], axis=1)
@@ -250,7 +250,7 @@ def _gate(name: str, limit: float, measurement: Measurement, lines: list[GroupLi
 
 
 def _suggestion(counts: Counts, rate: float) -> Suggestion | None:
-    """A suggested interval; ``None`` if no candidate keeps enough rows of every group."""
+    """Return a suggested interval; ``None`` if no candidate keeps enough rows of every group."""
     try:
         return suggest_from_counts(counts, rate)
     except NotEstimableError:

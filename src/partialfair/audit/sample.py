@@ -50,11 +50,11 @@ class Sample:
 
     @cached_property
     def probabilities(self) -> bool:
-        """Whether all scores lie in [0, 1]."""
+        """Tell whether all scores lie in [0, 1]."""
         return bool(self.scores.min() >= 0 and self.scores.max() <= 1)
 
     def of_groups(self, codes: NDArray[np.int64]) -> "Sample":
-        """The same rows with some groups alone under new codes; all other rows are pooled in one more group."""
+        """Return the same rows with some groups alone under new codes; all other rows are pooled in one more group."""
         new = np.full(len(self.names), len(codes))
         new[codes] = np.arange(len(codes))
         names = [*(self.names[code] for code in codes), *["others"] * (len(codes) < len(self.names))]
@@ -62,17 +62,17 @@ class Sample:
 
     @cached_property
     def tally(self) -> GroupCounts:
-        """Rows, or their weights, by group, label and distinct score; one sort."""
+        """Return the rows, or their weights, by group, label and distinct score; one sort."""
         return count_groups(self.scores, self.group, len(self.names), self.y, self.threshold, self.weights)
 
     @cached_property
     def _stratum(self) -> NDArray[np.int64]:
-        """Group and label of each row, (n,): 2 k + l."""
+        """Return the group and label of each row, (n,): 2 k + l."""
         return np.asarray(2 * self.group + (1 if self.y is None else self.y > 0), np.int64)
 
     @cached_property
     def rows(self) -> NDArray[np.int64]:
-        """Rows by group and label, (G, 2), whatever their weights."""
+        """Return the rows by group and label, (G, 2), whatever their weights."""
         return np.bincount(self._stratum, minlength=2 * len(self.names)).reshape(-1, 2)
 
     @cached_property
@@ -84,14 +84,14 @@ class Sample:
 
     @property
     def effective_of_all(self) -> NDArray[np.float64]:
-        """Effective rows with the negative label, with the positive one, and in all, (3,)."""
+        """Return the effective rows with the negative label, with the positive one, and in all, (3,)."""
         everyone = np.zeros(len(self.group), np.int64)
         by_label = effective_rows(self.weights, self._stratum % 2, 2)
         return np.append(by_label, effective_rows(self.weights, everyone, 1))
 
     @property
     def decided(self) -> float:
-        """Share of positive decisions of all rows."""
+        """Return the share of positive decisions of all rows."""
         return float(np.average(self.scores > self.threshold, weights=self.weights))
 
 
@@ -100,7 +100,7 @@ EXACT = 1 << 22
 
 
 def counts_above(tally: GroupCounts, groups: int) -> ranks.Counts:
-    """Rows of the first ``groups`` groups above every score, from which an interval is suggested.
+    """Return the rows of the first ``groups`` groups above every score, from which an interval is suggested.
 
     Of very many, neighbouring scores are joined.
     """
@@ -246,7 +246,7 @@ def _weighted(sample: Sample, weights: NDArray[np.float64]) -> Sample:
 
 
 def _of_rows(groups: intake.Groups, rows: NDArray[np.bool_]) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    """Codes of some rows, and the groups that are left.
+    """Return the codes of some rows, and the groups that are left.
 
     Raises:
         DataError: fewer than two.

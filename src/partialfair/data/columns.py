@@ -97,7 +97,7 @@ class TableFile:
 
     @cached_property
     def names(self) -> list[str]:
-        """Names of the columns.
+        """Return the names of the columns.
 
         Raises:
             DataError: the header line or the file's schema cannot be read.
@@ -114,7 +114,7 @@ class TableFile:
             ) from error
 
     def columns(self, names: Sequence[str] | None = None) -> dict[str, Any]:
-        """Columns by name; those of a CSV file are texts.
+        """Return the columns by name; those of a CSV file are texts.
 
         Args:
             names: names of the columns to read; by default all.
@@ -170,7 +170,7 @@ class TableFile:
             return stream.read(512)
 
     def _source(self) -> Any:
-        """What Arrow reads from."""
+        """Return what Arrow reads from."""
         import pyarrow as pa
 
         return str(self.path) if self._content is None else pa.BufferReader(self._content)
@@ -200,7 +200,7 @@ class TableFile:
             )
 
     def _csv_fault(self, text: str) -> str:
-        """What is wrong with a CSV file, from the words of the reader, which counts all columns from 0."""
+        """Return what is wrong with a CSV file, from the words of the reader, which counts all columns from 0."""
         if "UTF8" in text:
             number = re.search(r"column #(\d+)", text)
             where = "a column holds text" if number is None else self._no_text(self.names[int(number[1])])
@@ -210,7 +210,7 @@ class TableFile:
         return f"{self.path}: not a readable CSV file ({text}); correct that line"
 
     def _no_text(self, name: str) -> str:
-        """The first entry of a column that is no text in UTF-8."""
+        """Return the first entry of a column that is no text in UTF-8."""
         import pyarrow as pa
 
         for row, entry in enumerate(self._csv_columns([name], pa.binary()).column(name).to_pylist()):

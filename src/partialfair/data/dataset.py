@@ -54,12 +54,12 @@ class Dataset:
 
     @property
     def n_rows(self) -> int:
-        """Number of rows."""
+        """Return the number of rows."""
         return int(self.X.shape[0])
 
     @property
     def n_features(self) -> int:
-        """Number of features, the sensitive attribute not counted."""
+        """Return the number of features, the sensitive attribute not counted."""
         return int(self.X.shape[1])
 
     @property
@@ -69,7 +69,7 @@ class Dataset:
 
     @property
     def n_groups(self) -> int:
-        """Number of groups."""
+        """Return the number of groups."""
         return len(self.group_names)
 
     def take(self, rows: NDArray[np.integer]) -> "Dataset":

@@ -79,7 +79,7 @@ def sealed(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def is_sealed(content: Mapping[str, Any]) -> bool:
-    """Whether ``content`` is as :func:`sealed` left it."""
+    """Tell whether ``content`` is as :func:`sealed` left it."""
     return content.get("seal") == _seal(content)
 
 
@@ -90,7 +90,7 @@ def _seal(content: Mapping[str, Any]) -> str:
 
 
 def _of_numpy(value: Any) -> Any:
-    """The plain numbers of a scalar or array of NumPy, which a plug-in may well give."""
+    """Return the plain numbers of a scalar or array of NumPy, which a plug-in may well give."""
     if hasattr(value, "tolist"):  # told so, because commands that only look at files need not import NumPy
         return value.tolist()
     raise TypeError(f"{value!r} is a {type(value).__name__}, which has no form in JSON")
@@ -113,7 +113,7 @@ def _remove_leftovers(target: Path) -> None:
 
 
 def _is_alive(process: int) -> bool:
-    """Whether a process of that number exists; another user's does, too."""
+    """Tell whether a process of that number exists; another user's does, too."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:

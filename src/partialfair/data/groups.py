@@ -13,7 +13,7 @@ JOIN = " & "  # between the values of an intersectional group
 
 
 def columns_of(source: Any, subject: str = "groups") -> dict[str, Any]:
-    """Columns by name of a 1-D array, a 2-D array, a mapping or a dataframe of any library.
+    """Return the columns by name of a 1-D array, a 2-D array, a mapping or a dataframe of any library.
 
     Raises:
         DataError: no column, more than two dimensions, or a masked entry.
@@ -88,7 +88,7 @@ def check_names(names: Sequence[str], subject: str = "groups") -> None:
 
 
 def codes_for(source: Any, names: Sequence[str], subject: str = "groups") -> NDArray[np.int64]:
-    """Codes (n,) of groups whose names are already known.
+    """Return the codes (n,) of groups whose names are already known.
 
     Raises:
         DataError: a group that is not among the names.
@@ -115,7 +115,7 @@ def _renumber(keys: NDArray[np.int64], bound: int) -> tuple[list[int], NDArray[n
 
 
 def _encode(name: str, values: Any, subject: str) -> tuple[NDArray[np.int64], list[str]]:
-    """Codes and texts of one column, sorted by text."""
+    """Return the codes and texts of one column, sorted by text."""
     import pandas as pd
 
     array = values if isinstance(values, pd.Series) else np.asarray(values)
@@ -144,7 +144,7 @@ def _encode(name: str, values: Any, subject: str) -> tuple[NDArray[np.int64], li
 
 
 def _quoted(text: str) -> str:
-    """A value as part of a combination's name, from which it can be read back."""
+    """Return a value as part of a combination's name, from which it can be read back."""
     return '"' + text.replace('"', '""') + '"' if "&" in text or '"' in text else text
 
 

@@ -31,7 +31,7 @@ def of_scored_groups(function: Callable[Arguments, Result]) -> Callable[Argument
 
 
 def rows(scores: Any, y: Any, group: Any) -> tuple[Any, Any, Any]:
-    """Scores, labels and group codes as arrays of equal length (n,).
+    """Return the scores, labels and group codes as arrays of equal length (n,).
 
     Args:
         scores: numbers, or predictions with atoms, which are handed on.
@@ -88,7 +88,7 @@ def _guarded(
 
 
 def _is_plain(values: Any, kinds: str) -> bool:
-    """Whether this is an array (n,) such as jobs pass."""
+    """Tell whether this is an array (n,) such as jobs pass."""
     return type(values) is np.ndarray and values.ndim == 1 and values.dtype.kind in kinds
 
 
@@ -109,7 +109,7 @@ def _labels(values: Any, name: str) -> Any:
 
 
 def _codes(values: Any, name: str) -> Any:
-    """Codes from 0 on of codes or names."""
+    """Return the codes from 0 on of codes or names."""
     array = values
     if not _is_plain(values, "iu"):
         array, missing = intake.read(values)

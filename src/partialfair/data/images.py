@@ -43,14 +43,14 @@ class ImageRows:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns, as of a feature matrix."""
+        """Return the rows and columns, as of a feature matrix."""
         return len(self.rows), int(self.pixels.shape[1])
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def __getitem__(self, rows: NDArray[np.integer]) -> "ImageRows":
-        """The table restricted to ``rows``, in that order."""
+        """Return the table restricted to ``rows``, in that order."""
         return ImageRows(self.pixels, self.image_shape, self.rows[rows])
 
     def batch(self, rows: NDArray[np.integer]) -> NDArray[np.uint8]:

@@ -104,11 +104,11 @@ class Levels:
 
     @property
     def missing(self) -> NDArray[np.bool_]:
-        """Which rows (n,) have no value."""
+        """Return which rows (n,) have no value."""
         return self.codes < 0
 
     def with_missing(self, where: str) -> "Levels":
-        """The column with a level of its own for rows without a value, :data:`MISSING_GROUP`.
+        """Return the column with a level of its own for rows without a value, :data:`MISSING_GROUP`.
 
         Raises:
             DataError: the column ``where`` has a value that looks like it.
@@ -135,11 +135,11 @@ class Groups:
 
     @property
     def missing(self) -> NDArray[np.bool_]:
-        """Which rows (n,) have no group."""
+        """Return which rows (n,) have no group."""
         return self.codes < 0
 
     def of(self, rows: NDArray[Any]) -> "Groups":
-        """Groups of some rows, all of which have one; names of which none is left are gone."""
+        """Return the groups of some rows, all of which have one; names of which none is left are gone."""
         codes = self.codes[rows]
         present = np.bincount(codes, minlength=len(self.names)) > 0
         names = tuple(name for name, occurs in zip(self.names, present, strict=True) if occurs)
@@ -162,7 +162,7 @@ class Labels:
 
 
 def columns(source: Any, subject: str) -> dict[str, Any]:
-    """Columns by name of one column, a list of rows, a 2-D array, a mapping or a dataframe of any library.
+    """Return the columns by name of one column, a list of rows, a 2-D array, a mapping or a dataframe of any library.
 
     Args:
         source: what was passed; an entry is a text or a number.
@@ -197,7 +197,7 @@ def columns(source: Any, subject: str) -> dict[str, Any]:
 
 
 def read(values: Any) -> tuple[Any, NDArray[np.bool_]]:
-    """A column as an array or a pandas series, and which entries (n,) are missing; texts are not looked at.
+    """Return a column as an array or a pandas series, and which entries (n,) are missing; texts are not looked at.
 
     A list keeps the types of its entries.
     """
@@ -221,7 +221,7 @@ def read(values: Any) -> tuple[Any, NDArray[np.bool_]]:
 
 
 def levels(name: str, values: Any, subject: str, null_texts: Iterable[str] = NULL_TEXTS) -> Levels:
-    """Codes and texts of one column.
+    """Return the codes and texts of one column.
 
     Args:
         name: of the column.
@@ -259,7 +259,7 @@ def levels(name: str, values: Any, subject: str, null_texts: Iterable[str] = NUL
 
 
 def is_missing(value: Any, null_texts: Iterable[str] = NULL_TEXTS) -> bool:
-    """Whether a single value is missing: ``None``, NaN, or one of some texts, which are in lower case."""
+    """Tell whether a single value is missing: ``None``, NaN, or one of some texts, which are in lower case."""
     return value.strip().casefold() in null_texts if isinstance(value, str) else _is_null(value)
 
 
@@ -277,7 +277,7 @@ def refuse_collections(name: str, array: NDArray[Any], subject: str) -> None:
 
 
 def looks_of(value: Any) -> set[Any]:
-    """What a value looks like: two values that have a look in common look alike.
+    """Return what a value looks like: two values that have a look in common look alike.
 
     A text looks like itself without regard to case, blanks, invisible characters, the form of Unicode and periods at
     its end; a text that reads as a number like the number; ``True`` and ``False`` like their names, and like 1 and 0.
@@ -362,7 +362,7 @@ def groups(
     null_texts: Iterable[str] = NULL_TEXTS,
     remedy: str = "drop such rows or name them, say 'unknown'",
 ) -> Groups:
-    """Groups of one or several columns; the values of several make one group per combination that occurs.
+    """Return the groups of one or several columns; the values of several make one group per combination that occurs.
 
     Args:
         source: see :func:`columns`.
@@ -401,7 +401,7 @@ def groups(
 def known_groups(
     source: Any, names: Sequence[str], subject: str, null_texts: Iterable[str] = NULL_TEXTS
 ) -> NDArray[np.int64]:
-    """Codes (n,) of groups whose names are known.
+    """Return the codes (n,) of groups whose names are known.
 
     Raises:
         DataError: see :func:`groups`, or a group that is not among the names.
@@ -420,7 +420,7 @@ def numbers(
     infinite: str = BEYOND_ALL,
     use: str = "ranked as scores",
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """A column of numbers, NaN where one is missing, and which are missing; both (n,).
+    """Return a column of numbers, NaN where one is missing, and which are missing; both (n,).
 
     Args:
         values: numbers, or texts that read as numbers.
@@ -473,7 +473,7 @@ def labels(
     remedy: str = "drop such rows",
     ordered: bool = False,
 ) -> Labels:
-    """Labels of exactly two values, or those that the caller names.
+    """Return the labels of exactly two values, or those that the caller names.
 
     Args:
         values: one column of n labels.
@@ -562,7 +562,7 @@ def in_one_order(**sources: Any) -> None:
 
 
 def _dimensions(source: Any) -> int:
-    """Number of dimensions; of a list of rows 2, also where rows hold a missing value."""
+    """Return the number of dimensions; of a list of rows 2, also where rows hold a missing value."""
     if hasattr(source, "ndim"):
         return int(source.ndim)
     if isinstance(source, list | tuple):
@@ -571,7 +571,7 @@ def _dimensions(source: Any) -> int:
 
 
 def _of_list(values: Any) -> NDArray[Any]:
-    """A sequence as an array that keeps what its entries are; numbers become an array of numbers."""
+    """Return a sequence as an array that keeps what its entries are; numbers become an array of numbers."""
     entries = list(values)
     kinds = set(map(type, entries))
     if kinds <= {float, int, np.float64, np.int64} or kinds <= {bool} or kinds <= {str}:
@@ -610,7 +610,7 @@ def _is_null(value: Any) -> bool:
 
 
 def _categorical(column: Levels, rows: NDArray[np.bool_]) -> Any:
-    """Texts of the chosen rows, by their codes: the texts of many rows are not compared again."""
+    """Return the texts of the chosen rows, by their codes: the texts of many rows are not compared again."""
     import pandas as pd
 
     unique = list(dict.fromkeys(column.texts))  # numbers of two precisions have one text
@@ -619,7 +619,7 @@ def _categorical(column: Levels, rows: NDArray[np.bool_]) -> Any:
 
 
 def _number(entry: Any) -> float:
-    """A number, or a text that reads as one in a decimal system; else NaN."""
+    """Return a number, or a text that reads as one in a decimal system; else NaN."""
     if isinstance(entry, str):
         text = entry.strip().casefold()
         if not (_NUMBER.fullmatch(text) or text.lstrip("+-") in ("inf", "infinity")):
@@ -642,7 +642,7 @@ def _number_remedy(value: Any) -> str:
 
 
 def _later(texts: Sequence[str], values: Sequence[Any], subject: str, ordered: bool) -> str:
-    """The larger of two labels, by value if they are numbers, else by the alphabet.
+    """Return the larger of two labels, by value if they are numbers, else by the alphabet.
 
     Raises:
         DataError: capital letters, or texts that read as numbers, make the order doubtful: a classifier that has seen
@@ -664,7 +664,7 @@ def _later(texts: Sequence[str], values: Sequence[Any], subject: str, ordered: b
 
 
 def _same_text(label: str, texts: Sequence[str]) -> str | None:
-    """The text that is ``label``, or the number of the same value; ``None`` if there is none."""
+    """Return the text that is ``label``, or the number of the same value; ``None`` if there is none."""
     if label in texts:
         return label
     number = _number(label)
@@ -689,7 +689,7 @@ def _is_default(index: Any) -> bool:
 
 
 def _shown_value(values: Any, row: int) -> str:
-    """What stands for a missing value in a row, in brackets: a mask or a text."""
+    """Return what stands for a missing value in a row, in brackets: a mask or a text."""
     if np.ma.isMaskedArray(values) and np.ma.getmaskarray(values)[row]:
         return " (masked)"
     array = values.iloc if hasattr(values, "iloc") else values

@@ -72,7 +72,7 @@ class Interval:
 
     @property
     def n_groups(self) -> int | None:
-        """Number of groups that it is for; ``None`` if for any."""
+        """Return the number of groups that it is for; ``None`` if for any."""
         return len(self.unions) if self.per_group else None
 
     @property

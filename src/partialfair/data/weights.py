@@ -13,7 +13,7 @@ LARGEST = 1 << 52  # sum of whole weights up to which ranks are exact
 
 
 def check_weights(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Weights of the rows, (n,) finite numbers, at least 0 and not all 0.
+    """Return the weights of the rows, (n,) finite numbers, at least 0 and not all 0.
 
     Raises:
         DataError: naming the first unsuitable value and its row.

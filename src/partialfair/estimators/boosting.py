@@ -212,7 +212,7 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
         return self
 
     def decision_function(self, X: Any, *, sensitive_features: Any = None) -> Vector:
-        """Scores (n,): log-odds of the positive class, as far as the constraint leaves them so.
+        """Return the scores (n,): log-odds of the positive class, as far as the constraint leaves them so.
 
         Raises:
             InputError: groups missing, or not among those of ``fit``.
@@ -260,7 +260,7 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
 
     @property
     def _is_tested(self) -> bool:
-        """Whether a promise needs rows that test the fitted model: always, but for maps."""
+        """Tell whether a promise needs rows that test the fitted model: always, but for maps."""
         constrained = self.constraint is not None and not math.isinf(self.kappa)
         return self.confidence is not None and constrained and not (self.constraint == PSP and bool(self.uses_group))
 
@@ -339,7 +339,7 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
         return (suggest_interval(scores, groups, threshold=0.0).interval,)
 
     def _groups(self, sensitive_features: Any, n_rows: int) -> tuple[Codes, bool]:
-        """Codes (n,), and whether anything is constrained; sets ``groups_``."""
+        """Return the codes (n,), and whether anything is constrained; sets ``groups_``."""
         self.group_columns_ = group_columns(sensitive_features)
         self.groups_, constrained = None, self.constraint is not None and not math.isinf(self.kappa)
         if sensitive_features is None:
@@ -355,7 +355,7 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
         return codes, constrained
 
     def _columns(self, X: Any, codes: Codes) -> Any:
-        """What the trees see: the group is the last column, if they may."""
+        """Return what the trees see: the group is the last column, if they may."""
         if not self._sees_group or self.groups_ is None:
             return X
         last = codes[:, None].astype(X.dtype)
@@ -397,7 +397,7 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
         self.multipliers_ = objective.multipliers
 
     def _program(self, rows: "_Rows") -> HingeProgram:
-        """The constraints on rows; refused if they do not compare shares."""
+        """Return the constraints on rows; refused if they do not compare shares."""
         program = built(
             str(self.constraint), rows.codes.astype(np.int16), rows.y, interval=Interval.of(self.interval_),
             kappa=self.kappa, grid=self.grid, kappa_scale=self.kappa_scale,
@@ -410,7 +410,7 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
         return program
 
     def _gap(self, scores: Vector, y: Vector, codes: Codes) -> float:
-        """The metric that kappa bounds; infinite where it cannot be estimated."""
+        """Return the metric that kappa bounds; infinite where it cannot be estimated."""
         metric = plugins.load("constraints", str(self.constraint)).VIOLATION[self.kappa_scale]
         value = evaluate_all(scores, y, codes, Interval.of(self.interval_), only=(metric,))[0][metric]
         return math.inf if value is None else float(value)
@@ -517,7 +517,7 @@ class _Lagrangian:
         return "loss", loss, False
 
     def best(self, kappa: float) -> int:
-        """Number of trees, at least one."""
+        """Return the number of trees, at least one."""
         losses, gaps = np.array(self.history).T
         within = np.flatnonzero(gaps <= kappa)
         return int(within[losses[within].argmin()] if within.size else gaps.argmin()) + 1
@@ -529,7 +529,7 @@ def mean_loss(scores: Vector, y: Vector, weight: Vector) -> float:
 
 
 def least_loss_line(scores: Vector, y: Vector, weight: Vector) -> tuple[float, tuple[float, float]]:
-    """The least loss of ``c s + b`` with c > 0, which orders rows as the scores s (n,) do, and its (c, b)."""
+    """Return the least loss of ``c s + b`` with c > 0, which orders rows as the scores s (n,) do, and its (c, b)."""
     share = weight / weight.sum()
 
     def value(line: Vector) -> tuple[float, Vector]:
@@ -544,7 +544,7 @@ def least_loss_line(scores: Vector, y: Vector, weight: Vector) -> tuple[float, t
 
 
 def _thresholds(program: HingeProgram, scores: Vector) -> Vector:
-    """Thresholds (P,) above which each rank's share of all rows lies."""
+    """Return the thresholds (P,) above which each rank's share of all rows lies."""
     if not program.n_aux:
         return np.zeros(0)
     shares = np.clip(0.5 - (program.start - program.start_score), 0.0, 1.0)

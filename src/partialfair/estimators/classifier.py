@@ -192,7 +192,7 @@ class PartialFairClassifier(FromParquet, BinaryClassifier, BaseEstimator):  # ty
             return self._adopt(*self._solve(training, task, None), task)
 
     def decision_function(self, X: Any, *, sensitive_features: Any = None) -> NDArray[np.float64]:
-        """Scores (n,): log-odds of the positive class, as far as the constraint leaves them so.
+        """Return the scores (n,): log-odds of the positive class, as far as the constraint leaves them so.
 
         Args:
             X: rows with the features of ``fit``, in the same order.
@@ -255,12 +255,12 @@ class PartialFairClassifier(FromParquet, BinaryClassifier, BaseEstimator):  # ty
             return Dataset(matrix, labels, codes.astype(np.int16), tuple(inputs), names, "X", numeric)
 
     def _labels(self, y: Any) -> NDArray[np.float64]:
-        """Labels as -1 and +1; sets ``classes_``."""
+        """Return the labels as -1 and +1; sets ``classes_``."""
         self.classes_, positive = binary_labels(y)
         return np.where(positive, 1.0, -1.0)
 
     def _weights(self, rows: Dataset, sample_weight: Any) -> NDArray[np.float64] | None:
-        """Weights (n,) with mean 1 of the rows in the loss; ``None`` where all are equal."""
+        """Return the weights (n,) with mean 1 of the rows in the loss; ``None`` where all are equal."""
         self._total_weight = float(rows.n_rows)
         if sample_weight is None and self.class_weight is None:
             return None
@@ -282,7 +282,7 @@ class PartialFairClassifier(FromParquet, BinaryClassifier, BaseEstimator):  # ty
         return np.asarray(factors[positive.astype(int)])
 
     def _prepared(self, rows: Dataset, weights: Any, grouped: bool) -> tuple[Training, Task]:
-        """What is trained on, and the task; warns if nothing is to be constrained."""
+        """Return what is trained on, and the task; warns if nothing is to be constrained."""
         kappa = math.inf if self.constraint is None else tolerance(self.kappa)
         if not grouped and not math.isinf(kappa):
             warnings.warn(
@@ -330,7 +330,7 @@ class PartialFairClassifier(FromParquet, BinaryClassifier, BaseEstimator):  # ty
         return Training(rows, weights, penalty, self.uses_group, options, to_device, seed, hold_out)
 
     def _interval(self, training: Training, constrained: bool) -> Any:
-        """The interval in use; the default one looks at the scores without constraint."""
+        """Return the interval in use; the default one looks at the scores without constraint."""
         if self.interval is not None:
             return self.interval
         if not constrained or self.constraint != PSP:
@@ -343,7 +343,7 @@ class PartialFairClassifier(FromParquet, BinaryClassifier, BaseEstimator):  # ty
         return (suggest_interval(scores, group, threshold=0.0).interval,)
 
     def _promised(self, training: Training) -> PromisedTraining:
-        """Training with the promise that is asked for."""
+        """Return the training with the promise that is asked for."""
         assert self.confidence is not None
         return PromisedTraining(training, float(self.confidence), float(self.promise_fraction))
 

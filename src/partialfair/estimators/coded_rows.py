@@ -66,7 +66,7 @@ class Encoding:
 
     @classmethod
     def of(cls, schema: "pa.Schema", left_out: Sequence[str], categories: Sequence[str]) -> "Encoding":
-        """The columns of a file but for some: texts and truth values are categories, and those named.
+        """Return the columns of a file but for some: texts and truth values are categories, and those named.
 
         The index of a pandas table, which ``fit`` would not see either, is left out unless it is named as a category.
 
@@ -110,7 +110,7 @@ class Encoding:
         return tuple(names)
 
     def positions(self, batch: "pa.RecordBatch", grow: bool = False) -> NDArray[np.int64]:
-        """Numbers (q, n) of the levels of each row; -1 for an unknown one, unless it is added."""
+        """Return the numbers (q, n) of the levels of each row; -1 for an unknown one, unless it is added."""
         positions = np.empty((len(self.categories), batch.num_rows), np.int64)
         for row, name, levels in zip(positions, self.categories, self.levels, strict=True):
             codes, values = encoded(batch.column(name))
@@ -123,7 +123,7 @@ class Encoding:
         return positions
 
     def values(self, batch: "pa.RecordBatch") -> NDArray[np.float32]:
-        """Numbers (p, n) of each row less their centres.
+        """Return the numbers (p, n) of each row less their centres.
 
         Raises:
             InputError: a missing or infinite number.
@@ -200,7 +200,7 @@ def read_rows(path: str | Path, label: str, sensitive_features: str, categories:
 def block(
     batch: "pa.RecordBatch", encoding: Encoding, group: NDArray[np.int16]
 ) -> tuple[GroupedDesign, NDArray[np.int64]]:
-    """Rows of a batch in the layout of the kernels, encoded as those of a file that was read before.
+    """Return the rows of a batch in the layout of the kernels, encoded as those of a file that was read before.
 
     Returns:
         The rows, and for each category (q,) how many of them have a value that is none of its levels.

@@ -63,7 +63,7 @@ class Lottery:
     _scores: dict[int, Vector] = field(default_factory=dict, init=False)
 
     def best(self, kappa: float, salt: int) -> Drawn:
-        """The mixture to take for a tolerance.
+        """Return the mixture to take for a tolerance.
 
         Args:
             kappa: largest difference of rates.
@@ -102,7 +102,7 @@ class Lottery:
         return Drawn(mixture, salt, self.gap_of(scores), wrong)
 
     def _scores_of(self, index: int) -> Vector:
-        """Scores (n,) of one decision."""
+        """Return the scores (n,) of one decision."""
         if index not in self._scores:
             problem = self.fits.problem
             self._scores[index] = in_order_of_rows(problem, problem.scores(self.fits.decisions[index].params))

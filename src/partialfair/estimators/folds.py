@@ -10,7 +10,7 @@ FOLDS = 5
 
 
 def folds(strata: Rows, random: np.random.RandomState, count: int = FOLDS) -> Iterator[tuple[Rows, Rows]]:
-    """Rows (kept, held out) of each fold, stratified; every row is held out once."""
+    """Yield the rows (kept, held out) of each fold, stratified; every row is held out once."""
     fold_of_row = np.empty(strata.size, np.int64)
     begin = 0
     for stratum in np.unique(strata):
@@ -24,7 +24,7 @@ def folds(strata: Rows, random: np.random.RandomState, count: int = FOLDS) -> It
 def out_of_fold(
     strata: Rows, random: np.random.RandomState, scores_of: Callable[[Rows, Rows], NDArray[np.float64]]
 ) -> NDArray[np.float64]:
-    """Scores (n,), those of each fold from a fit on the others.
+    """Return the scores (n,), those of each fold from a fit on the others.
 
     Args:
         strata: (n,) by which folds are balanced.

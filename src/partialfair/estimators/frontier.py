@@ -144,7 +144,7 @@ def frontier(
 
 
 def _last_step(estimator: Any) -> PartialFairClassifier:
-    """The classifier at the end of a pipeline, or the estimator itself."""
+    """Return the classifier at the end of a pipeline, or the estimator itself."""
     last = estimator[-1] if isinstance(estimator, Pipeline) else estimator
     if not isinstance(last, PartialFairClassifier):
         raise InputError(f"frontier: it needs a PartialFairClassifier, alone or at the end of a Pipeline, not {last!r}")
@@ -152,7 +152,7 @@ def _last_step(estimator: Any) -> PartialFairClassifier:
 
 
 def _point(fit: Fit) -> Point | None:
-    """Parameters and thresholds of a fit."""
+    """Return the parameters and thresholds of a fit."""
     witness = fit.witness
     return (witness.params, witness.aux) if isinstance(witness, LinearPoint) else None
 
@@ -160,7 +160,7 @@ def _point(fit: Fit) -> Point | None:
 def _prepare(
     estimator: Any, kappa: float, X: Any, y: Any, sensitive_features: Any, validation_fraction: float
 ) -> tuple[PartialFairClassifier, Training, Task, Pipeline | None]:
-    """A copy of the classifier that has seen the columns, its training rows, and the task with held-out rows.
+    """Return a copy of the classifier that has seen the columns, its training rows, and the task with held-out rows.
 
     The steps before it in a pipeline are fitted on the training rows alone, and returned.
     """
@@ -187,7 +187,7 @@ def _prepare(
 
 
 def _copy(original: PartialFairClassifier, kappa: float) -> PartialFairClassifier:
-    """An estimator with another tolerance that has seen the same columns."""
+    """Return an estimator with another tolerance that has seen the same columns."""
     copied: PartialFairClassifier = clone(original).set_params(kappa=kappa)
     for name in ("classes_", "groups_", "group_columns_", "n_features_in_", "feature_names_in_", "interval_"):
         if hasattr(original, name):
@@ -196,7 +196,7 @@ def _copy(original: PartialFairClassifier, kappa: float) -> PartialFairClassifie
 
 
 def _row(task: Task, estimator: PartialFairClassifier, measured: Measured, metric: str) -> dict[str, Any]:
-    """A line of the table: kappa and status, then accuracy and violation by part."""
+    """Return a line of the table: kappa and status, then accuracy and violation by part."""
     row: dict[str, Any] = {
         "kappa": task.kappa,
         "status": estimator.status_,

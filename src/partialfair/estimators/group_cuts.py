@@ -42,14 +42,14 @@ def best_cuts(task: Task, rows: Dataset, model: LinearScore, weights: Vector | N
 
 
 def cuts_of(task: Task, rows: Dataset, scores: Vector, weights: Vector | None = None) -> Vector:
-    """The same thresholds (G,) of known scores (n,)."""
+    """Return the same thresholds (G,) of known scores (n,)."""
     return best_thresholds(*curves_of(task, rows, scores, weights))[0]
 
 
 def curves_of(
     task: Task, rows: Dataset, scores: Vector, weights: Vector | None = None
 ) -> tuple[list[GroupCurve], float]:
-    """What a threshold of each group can do to scores (n,), and by how much the groups' rates may differ."""
+    """Return what a threshold of each group can do to scores (n,), and by how much the groups' rates may differ."""
     intervals = for_groups(task.interval, rows.n_groups)
     lengths = np.array([measure(pairs) for pairs in intervals])
     slack = float(slack_per_group(intervals, task.kappa, task.kappa_scale).mean())
@@ -83,7 +83,7 @@ class GroupCuts:
     training: "Training"
 
     def score(self, task: Task) -> Vector:
-        """Weights (G, d+1) of the score to cut for a task."""
+        """Return the weights (G, d+1) of the score to cut for a task."""
         row_weights, rows = self.training.weights, self.training.rows
         plain_score = self._blocks([params for params, _ in self.plain])[self.kind]
         cuts = best_cuts(task, rows, linear_score(task, plain_score), row_weights)
@@ -97,7 +97,7 @@ class GroupCuts:
 
     @cached_property
     def problems(self) -> list[WeightedProblem]:
-        """The loss with weights per group, and with indicators of the groups."""
+        """Return the loss with weights per group, and with indicators of the groups."""
         training = self.training
         penalty = training.penalty or RIDGE / training.rows.n_rows
         problems = training.problem, _with_indicators(training).problem
@@ -105,7 +105,7 @@ class GroupCuts:
 
     @cached_property
     def plain(self) -> list[tuple[Vector, Scaling]]:
-        """Parameters near their minima, and the coordinates in which these were found."""
+        """Return the parameters near their minima, and the coordinates in which these were found."""
         return [minimise_weighted(problem, iterations=FIRST_STEPS) for problem in self.problems]
 
     @cached_property
@@ -123,7 +123,7 @@ class GroupCuts:
 
     @cached_property
     def kind(self) -> str:
-        """The score to cut: the mean's, unless another's held-out loss is lower by two standard errors."""
+        """Return the score to cut: the mean's, unless another's held-out loss is lower by two standard errors."""
         losses = self.held_out
         best = min(losses, key=lambda name: float(losses[name].mean()), default=MEAN)
         gain = losses[MEAN] - losses[best] if losses else np.zeros(1)
@@ -131,12 +131,12 @@ class GroupCuts:
 
     @property
     def chosen(self) -> dict[str, Any]:
-        """The choice, and what it rests on."""
+        """Return the choice, and what it rests on."""
         table = {f"validation_loss_{name}": float(losses.mean()) for name, losses in self.held_out.items()}
         return {"score": self.kind, **table}
 
     def _blocks(self, params: Sequence[Vector]) -> dict[str, Vector]:
-        """Weights (G, d+1) by the name of the score, from the parameters of the two problems."""
+        """Return the weights (G, d+1) by the name of the score, from the parameters of the two problems."""
         per_group, shared = (
             problem.model.effective(vector) for problem, vector in zip(self.problems, params, strict=True)
         )
@@ -146,7 +146,7 @@ class GroupCuts:
 
 
 def costs(task: Task, rows: Dataset, cuts: Vector) -> Vector:
-    """What a wrong decision about each row costs (n,) where thresholds (G,) of a logistic score are optimal.
+    """Return what a wrong decision about each row costs (n,) where thresholds (G,) of a logistic score are optimal.
 
     A threshold t is optimal if a group's multiplier l moves the point of indifference there. For shares of all rows a
     decision for 1 costs l more, hence ``2 p(t) - 1 = l`` with the logistic function p; an error then costs ``1 - l``
@@ -160,7 +160,7 @@ def costs(task: Task, rows: Dataset, cuts: Vector) -> Vector:
 
 
 def _with_indicators(training: "Training") -> "Training":
-    """The rows with an indicator of every group but the first, and one set of weights."""
+    """Return the rows with an indicator of every group but the first, and one set of weights."""
     rows = training.rows
     members = group_indicators(rows.group, rows.n_groups).astype(np.float32)
     X: Any = np.hstack([rows.X, members]) if isinstance(rows.X, np.ndarray) else sparse.hstack([rows.X, members], "csr")

@@ -20,7 +20,7 @@ def idle(
     constraint: str | None, interval: Any, scores: NDArray[np.float64], y: NDArray[Any], codes: NDArray[Any],
     names: Sequence[Any],
 ) -> str:  # fmt: skip
-    """Why a constraint is 0 whatever the groups, in a sentence; empty if it is not, or compares something else.
+    """Return why a constraint is 0 whatever the groups, in a sentence; empty if it is not, or compares something else.
 
     That is so of decisions if none lies inside the interval, and of ranks if nearly all rows there share one score.
 
@@ -61,7 +61,7 @@ def idle(
 
 
 def tied_share(scores: NDArray[np.float64], interval: Any, n_groups: int) -> float:
-    """Share of the interval, of all rows' ranks, that the rows with one score take at most.
+    """Return the share of the interval, of all rows' ranks, that the rows with one score take at most.
 
     Args:
         scores: (n,) of the rows.

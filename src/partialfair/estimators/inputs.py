@@ -88,7 +88,7 @@ def _holds_text(column: Any) -> bool:
 
 
 def solver_settings(plugin: Any, options: dict[str, Any]) -> Settings:
-    """Settings of a solver, checked by its own model.
+    """Return the settings of a solver, checked by its own model.
 
     Raises:
         InputError: an unknown setting, or a value out of range.
@@ -116,7 +116,7 @@ def as_matrix(X: Any) -> Matrix:
 
 
 def numeric_columns(X: Matrix) -> NDArray[np.int64]:
-    """Columns with values besides 0 and 1, which are standardised.
+    """Return the columns with values besides 0 and 1, which are standardised.
 
     Raises:
         InputError: they are too many to hold densely.
@@ -244,7 +244,7 @@ def _stratum(data: Dataset, rows: NDArray[np.bool_], code: int, classes: NDArray
 
 
 def score_vector(scores: Any, finite: bool = True) -> NDArray[np.float64]:
-    """Scores (n,) as numbers.
+    """Return the scores (n,) as numbers.
 
     Args:
         scores: what was passed.
@@ -260,7 +260,7 @@ def score_vector(scores: Any, finite: bool = True) -> NDArray[np.float64]:
 
 
 def features(X: Any) -> Any:
-    """Features as they are passed on: a dataframe of any library as one of pandas.
+    """Return the features as they are passed on: a dataframe of any library as one of pandas.
 
     Raises:
         InputError: two columns of one name, or a masked entry, whose mask scikit-learn would forget.
@@ -286,7 +286,7 @@ def same_rows(**columns: Any) -> None:
 
 
 def group_codes(sensitive_features: Any, n_rows: int, least: int = 2) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    """Codes (n,) of the groups of rows, and the groups' names (G,).
+    """Return the codes (n,) of the groups of rows, and the groups' names (G,).
 
     Raises:
         InputError: another number of rows, values that are no groups, or fewer than ``least`` groups.
@@ -311,7 +311,7 @@ def group_columns(sensitive_features: Any) -> tuple[str, ...] | None:
 def known_codes(
     sensitive_features: Any, names: NDArray[Any], n_rows: int, columns: Sequence[str] | None = None
 ) -> NDArray[np.int64]:
-    """Codes (n,) of further rows by the names (G,) of the groups of ``fit``.
+    """Return the codes (n,) of further rows by the names (G,) of the groups of ``fit``.
 
     Args:
         sensitive_features: groups of the rows; columns with names may stand in any order.

@@ -77,7 +77,7 @@ def weights_of_groups(weights: NDArray[np.float64], codes: NDArray[Any], names: 
 
 
 def binary_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """The two labels (2,) in order, and which rows (n,) have the second.
+    """Return the two labels (2,) in order, and which rows (n,) have the second.
 
     Raises:
         InputError: fewer or more than two labels.

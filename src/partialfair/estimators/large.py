@@ -94,7 +94,7 @@ class FromParquet:
         return self
 
     def decision_function_parquet(self, path: str | Path, *, sensitive_features: str) -> Vector:
-        """Scores (n,) of the rows of a file with the columns of ``fit_parquet``, in its order.
+        """Return the scores (n,) of the rows of a file with the columns of ``fit_parquet``, in its order.
 
         A category's values are compared by their text, numbers by their value. One of which ``fit_parquet`` had no rows
         counts as none of its levels; if most rows have such a value, a warning says so.
@@ -131,7 +131,7 @@ def _refuse_others(classifier: Any) -> None:
 
 @on_one_thread
 def free_fit(rows: CodedRows) -> Vector:
-    """Parameters (G, d+1) of the smallest loss.
+    """Return the parameters (G, d+1) of the smallest loss.
 
     Newton steps on some rows lead close to it, and their Hessian to coordinates in which the loss of all rows is nearly
     round, where a dozen passes over the rows suffice.
@@ -147,7 +147,7 @@ def free_fit(rows: CodedRows) -> Vector:
 
 
 def fit_maps(rows: CodedRows, interval: Any, kappa: float, kappa_scale: str) -> tuple[RankMapped, FittedMap, Any]:
-    """The free fit and its maps: the model, the maps with the gap of these rows, and the interval."""
+    """Return the free fit and its maps: the model, the maps with the gap of these rows, and the interval."""
     params = free_fit(rows)
     model = GroupLinear(rows.design.n_features, len(rows.group_names))
     line = _line(rows, model.effective(params))
@@ -212,7 +212,7 @@ def _line(rows: CodedRows, weights: Vector) -> LinearScore:
 
 
 def _sampled(starts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Rows of every group, in their order: all of a small one, :data:`SAMPLE` drawn from a large one."""
+    """Return the rows of every group, in their order: all of a small one, :data:`SAMPLE` drawn from a large one."""
     random = np.random.default_rng(0)
     chosen = []
     for low, high in zip(starts, starts[1:], strict=False):

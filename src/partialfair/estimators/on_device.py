@@ -12,14 +12,14 @@ DEVICES = ("auto", "cpu", "cuda")
 
 
 def on_device(device: str) -> Callable[[Any], Any]:
-    """What moves a linear problem to a device (see :mod:`partialfair.algorithms.linear.torch_problem`)."""
+    """Return what moves a linear problem to a device (see :mod:`partialfair.algorithms.linear.torch_problem`)."""
     from partialfair.algorithms.linear.torch_problem import TorchProblem
 
     return lambda problem: TorchProblem.on_device(problem, device)
 
 
 def placement(device: str, solver: str, fused: bool) -> Callable[[Any], Any] | None:
-    """What moves a problem to a GPU, where one is asked for, or "auto" finds one; ``None``: it stays on the CPU.
+    """Return what moves a problem to a GPU, where one is asked for, or "auto" finds one; ``None``: it stays on the CPU.
 
     Args:
         device: "cpu", "cuda" or "auto".

@@ -120,7 +120,7 @@ class OnlineAUC:
         return self._mean / total if total > 0 else self._current
 
     def decision_function(self, X: ArrayLike) -> Vector:
-        """Scores (n,) of rows X (n, p).
+        """Return the scores (n,) of rows X (n, p).
 
         Raises:
             DataError: no row has been seen, or another number of features.

@@ -22,7 +22,7 @@ MOST_GROUPS = np.iinfo(np.int16).max
 
 
 def opened(path: str | Path, texts: Sequence[str] = ()) -> "parquet.ParquetFile":
-    """A Parquet file with rows, some of whose columns of texts come as codes.
+    """Return a Parquet file with rows, some of whose columns of texts come as codes.
 
     Raises:
         InputError: there is no such file, it is none, it has no rows, or two columns of one name.
@@ -47,7 +47,7 @@ def opened(path: str | Path, texts: Sequence[str] = ()) -> "parquet.ParquetFile"
 
 
 def batches(path: str | Path, columns: Sequence[str], categories: Sequence[str]) -> "Iterator[pa.RecordBatch]":
-    """Rows of a file, some at a time; texts of categories come as codes.
+    """Yield the rows of a file, some at a time; texts of categories come as codes.
 
     Raises:
         InputError: the file cannot be read, or a column is missing or of a kind that cannot be used.
@@ -83,12 +83,12 @@ def index_columns(schema: "pa.Schema") -> tuple[str, ...]:
 
 
 def unusable(name: str, kind: Any) -> InputError:
-    """The error about a column of a type that is neither numbers nor texts."""
+    """Return the error about a column of a type that is neither numbers nor texts."""
     return InputError(f"column {name!r} has type {kind}; convert it to numbers or texts, or drop it")
 
 
 def labels_of(path: str | Path, label: str) -> tuple[Vector, NDArray[Any]]:
-    """Labels -1 and +1 (n,) of the rows of a file, and the two values (2,) that they stand for.
+    """Return the labels -1 and +1 (n,) of the rows of a file, and the two values (2,) that they stand for.
 
     Raises:
         InputError: a missing label, or fewer or more than two values.
@@ -119,7 +119,7 @@ def labels_of(path: str | Path, label: str) -> tuple[Vector, NDArray[Any]]:
 
 
 def groups_of(path: str | Path, name: str) -> tuple[NDArray[np.int16], tuple[str, ...]]:
-    """Codes (n,) of the groups of the rows of a file, and their names (G,) in order.
+    """Return the codes (n,) of the groups of the rows of a file, and their names (G,) in order.
 
     Raises:
         InputError: a row without a group, or a number of groups that cannot be used.
@@ -143,7 +143,7 @@ def groups_of(path: str | Path, name: str) -> tuple[NDArray[np.int16], tuple[str
 
 
 def named_groups(column: "pa.Array", name: str, offset: int) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    """Codes (n,) of the groups in a column, and their names, which are those that ``fit`` gives them.
+    """Return the codes (n,) of the groups in a column, and their names, which are those that ``fit`` gives them.
 
     Args:
         column: (n,) values.
@@ -178,7 +178,7 @@ def _refuse_missing(
 
 
 def numbers_of(column: "pa.Array", name: str) -> Vector:
-    """A column of numbers, (n,).
+    """Return a column of numbers, (n,).
 
     Raises:
         InputError: no numbers, or a missing or infinite one.
@@ -194,7 +194,7 @@ def numbers_of(column: "pa.Array", name: str) -> Vector:
 
 
 def encoded(column: "pa.Array") -> tuple[NDArray[np.int64], list[Any]]:
-    """Codes (n,) of a column's values, and the values; a missing one, NaN too, is ``None``."""
+    """Return the codes (n,) of a column's values, and the values; a missing one, NaN too, is ``None``."""
     import pyarrow as pa
 
     dictionary = column if isinstance(column, pa.DictionaryArray) else column.dictionary_encode()

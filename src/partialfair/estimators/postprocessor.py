@@ -242,7 +242,7 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
         check_confidence(self.confidence)
 
     def _prepared(self, X: Any, y: Any, sensitive_features: Any) -> tuple[NDArray[np.int64] | None, NDArray[np.int64]]:
-        """Codes (n,) of the groups, or ``None``, and of the labels; sets ``classes_`` and ``groups_``."""
+        """Return the codes (n,) of the groups, or ``None``, and of the labels; sets ``classes_`` and ``groups_``."""
         if self.prefit and self.estimator is None:
             raise InputError("prefit is true and there is no estimator; pass the fitted one, or set prefit to False")
         if not _num_samples(X):
@@ -266,7 +266,7 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
     def _division(
         self, codes: NDArray[np.int64] | None, labels: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Rows for the classifier, and rows for the maps."""
+        """Return the rows for the classifier, and rows for the maps."""
         all_rows = np.arange(labels.size)
         shared = self.prefit and self.uses_group
         seen = codes is not None and not self.prefit and self.map_fraction == 0
@@ -282,7 +282,7 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
         return fitting, mapped
 
     def _scores(self, X: Any) -> Vector:
-        """Scores (n,) of the classifier, positive for ``classes_[1]``."""
+        """Return the scores (n,) of the classifier, positive for ``classes_[1]``."""
         model = self.estimator_
         if hasattr(model, "decision_function"):
             return np.asarray(model.decision_function(X), np.float64).ravel()

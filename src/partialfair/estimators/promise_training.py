@@ -53,13 +53,13 @@ class PromisedTraining:
 
     @property
     def strata(self) -> Rows:
-        """Group and label (n,), by which rows are divided."""
+        """Return the group and label (n,), by which rows are divided."""
         rows = self.training.rows
         return 2 * rows.group.astype(np.int64) + (rows.y > 0)
 
     @property
     def random(self) -> np.random.RandomState:
-        """The stream that divides the rows; the same in every call."""
+        """Return the stream that divides the rows; the same in every call."""
         return np.random.RandomState(self.training.salt)
 
     def train(self, task: Task, solver: str) -> "Trained":
@@ -93,11 +93,11 @@ class PromisedTraining:
 
     @property
     def _divided(self) -> tuple[Rows, Rows]:
-        """Rows that models are fitted on, and rows that test them."""
+        """Return the rows that models are fitted on, and rows that test them."""
         return stratified_rows(self.strata, self.fraction, self.random)
 
     def _restricted(self, rows: Rows) -> "Training":
-        """Training on some of the rows, with a hold-out of its own."""
+        """Return the training on some of the rows, with a hold-out of its own."""
         training = self.training
         strata, random = self.strata[rows], self.random
 
@@ -108,7 +108,7 @@ class PromisedTraining:
         return replace(training.part(rows), hold_out=hold_out)
 
     def _ranks(self, task: Task, constraint: Constraint) -> "Trained":
-        """The free fit of all rows, then the widest maps that the ranks of out-of-fold scores promise."""
+        """Return the free fit of all rows, then the widest maps that the ranks of out-of-fold scores promise."""
         from partialfair.estimators.training import Trained, why_missed
 
         training, rows = self.training, self.training.rows
@@ -121,7 +121,7 @@ class PromisedTraining:
 
     @on_one_thread
     def _thresholds(self, task: Task, constraint: Constraint) -> "Trained":
-        """The score of all rows, cut where the decisions of out-of-fold scores promise."""
+        """Return the score of all rows, cut where the decisions of out-of-fold scores promise."""
         from partialfair.estimators.training import Trained
 
         training, rows = self.training, self.training.rows
@@ -156,7 +156,7 @@ class PromisedTraining:
         )
 
     def _held_out(self, task: Task, solver: str, constraint: Constraint, path: tuple[float, ...]) -> "Trained":
-        """A model of some of the rows, tested on the others."""
+        """Return a model of some of the rows, tested on the others."""
         fitted, testing = self._divided
         fitted_training, unseen = self._restricted(fitted), self.training.rows.take(testing)
 

@@ -82,5 +82,5 @@ def _upper_hull(x: Vector, y: Vector) -> NDArray[np.int64]:
 
 
 def _below_line(x: Vector, y: Vector, lower: int, middle: int, upper: int) -> bool:
-    """Whether the middle one of three points lies on or below the line through the others."""
+    """Tell whether the middle one of three points lies on or below the line through the others."""
     return bool((y[middle] - y[lower]) * (x[upper] - x[lower]) <= (y[upper] - y[lower]) * (x[middle] - x[lower]))

@@ -267,7 +267,7 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
         return self
 
     def predict(self, X: Any, *, sensitive_features: Any = None, lots: ArrayLike | None = None) -> Vector:
-        """Predictions (n,).
+        """Return the predictions (n,).
 
         Args:
             X: (n, d) features.
@@ -322,7 +322,7 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
         return {"dtype": np.float64, "ensure_all_finite": True if self.regressor is None else "allow-nan"}
 
     def _codes(self, rows: int, sensitive_features: Any) -> Codes | None:
-        """Codes of the labeled rows' groups; sets ``groups_``."""
+        """Return the codes of the labeled rows' groups; sets ``groups_``."""
         fitted = self.group_classifier if self.prefit and not self.uses_group else None
         self.group_columns_ = None if fitted is not None else group_columns(sensitive_features)
         self.groups_ = None if fitted is None else np.asarray(fitted.classes_, object)
@@ -346,7 +346,7 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
         return codes
 
     def _codes_of(self, X: Vector, sensitive_features: Any) -> Codes | None:
-        """Codes of further rows' groups, where they are of use."""
+        """Return the codes of further rows' groups, where they are of use."""
         if not self.uses_group or self.groups_ is None:
             return None
         if sensitive_features is None:
@@ -419,7 +419,7 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
 
     @property
     def _active(self) -> bool:
-        """Whether a constraint binds; if not, the regressor's predictions are used as they are."""
+        """Tell whether a constraint binds; if not, the regressor's predictions are used as they are."""
         if self.maps_ is not None:
             allowed = self.epsilon if self.promise_ is None else self.promise_.kappa_used
             return self.base_ks_ is not None and self.base_ks_ > allowed
@@ -473,7 +473,7 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
 
     @property
     def _constraint(self) -> Constraint:
-        """What is promised: the distance of distributions is the gap of ranks over all thresholds."""
+        """Return what is promised: the distance of distributions is the gap of ranks over all thresholds."""
         assert self.confidence is not None
         names = [str(name) for name in self.groups_]
         constraint = Constraint.of(PSP, [(0.0, 1.0)], float(self.epsilon), "relative", float(self.confidence), names)

@@ -82,13 +82,13 @@ class Training:
     fits: dict[str, ParityFits] = field(default_factory=dict)
 
     def part(self, rows: NDArray[np.int64]) -> "Training":
-        """The same on some of the rows."""
+        """Return the same on some of the rows."""
         weights = None if self.weights is None else self.weights[rows]
         return replace(self, rows=self.rows.take(rows), weights=weights, fits={})
 
     @cached_property
     def by_content(self) -> "Training":
-        """The same rows in an order that their content alone decides.
+        """Return the same rows in an order that their content alone decides.
 
         Sums depend by rounding on the order of rows, and a solver that does not converge depends on rounding.
         """
@@ -97,25 +97,25 @@ class Training:
 
     @cached_property
     def task(self) -> Task:
-        """A task of these rows without constraints."""
+        """Return a task of these rows without constraints."""
         no_rows = self.rows.take(np.zeros(0, np.int64))
         silent = {"report": lambda line: None}
         return Task(self.rows, no_rows, "", FULL, math.inf, uses_group=self.uses_group, **silent)  # type: ignore[arg-type]
 
     @cached_property
     def problem(self) -> LinearProblem:
-        """The rows laid out for the solvers without a constraint."""
+        """Return the rows laid out for the solvers without a constraint."""
         return self.laid_out(None)
 
     @cached_property
     @on_one_thread
     def free(self) -> Vector:
-        """Parameters (R, d+1) without constraints."""
+        """Return the parameters (R, d+1) without constraints."""
         return minimise_weighted(self.problem)[0]
 
     @cached_property
     def free_scores(self) -> Vector:
-        """Scores (n,) of these, as the stored model computes them: the kernels' differ by rounding.
+        """Return the scores (n,) of these, as the stored model computes them: the kernels' differ by rounding.
 
         In the narrow tube of a small group rounding decides which rows exceed a threshold.
         """
@@ -124,7 +124,7 @@ class Training:
     @cached_property
     @on_one_thread
     def unseen_scores(self) -> Vector:
-        """Scores (n,) without constraint, those of every fifth of the rows by a fit to the others."""
+        """Return the scores (n,) without constraint, those of every fifth of the rows by a fit to the others."""
         rows = self.rows
 
         def scores_of(fitted: NDArray[np.int64], held_out: NDArray[np.int64]) -> Vector:
@@ -135,11 +135,11 @@ class Training:
 
     @cached_property
     def cuts(self) -> GroupCuts:
-        """Scores for thresholds per group."""
+        """Return the scores for thresholds per group."""
         return GroupCuts(self)
 
     def laid_out(self, program: Any) -> LinearProblem:
-        """The problem with constraints, or ``None`` for none."""
+        """Return the problem with constraints, or ``None`` for none."""
         rows = self.rows
         if program is not None and _by_group(program, rows):
             return replace(self.problem, program=program)
@@ -200,7 +200,7 @@ class Training:
         return Fit(score_at(task, self.free, np.zeros(0)), witness=point)
 
     def _ranks(self, task: Task) -> Trained:
-        """The free fit, then one increasing map of scores per group."""
+        """Return the free fit, then one increasing map of scores per group."""
         if task.constraint != PSP or not task.uses_group:
             raise InputError(
                 f"solver 'ranks' serves {PSP} with the group known at prediction; use solver='alm' or 'auto'"
@@ -246,7 +246,7 @@ class Training:
             )
 
     def _thresholds(self, task: Task) -> Trained:
-        """The most accurate threshold of each group on a score that is fitted for being cut there."""
+        """Return the most accurate threshold of each group on a score that is fitted for being cut there."""
         self.check_thresholds(task)
         moved = self.cuts.score(task)
         rows = self.rows
@@ -285,7 +285,7 @@ class Training:
         return Trained(Fit(model, chosen={**self.cuts.chosen, "shares": cuts.shares.tolist()}), "thresholds", remedy)
 
     def _parity(self, task: Task) -> Trained:
-        """A mixture of a few linear decisions; the tolerance holds for what its lots decide."""
+        """Return a mixture of a few linear decisions; the tolerance holds for what its lots decide."""
         whole_range = set(for_groups(task.interval, self.rows.n_groups)) == {FULL}
         if task.constraint not in STRATA or not whole_range:
             raise InputError(
@@ -327,7 +327,7 @@ class Training:
         return Trained(Fit(score_at(task, penalised.params, np.zeros(0))), "penalty", remedy)
 
     def _parity_fits(self, constraint: str) -> ParityFits:
-        """The fits for a family's rates, kept for further tolerances."""
+        """Return the fits for a family's rates, kept for further tolerances."""
         if constraint not in self.fits:
             rows, labels = self.rows, STRATA[constraint]
             stratum = np.zeros(rows.n_rows, np.int64)
@@ -341,7 +341,7 @@ class Training:
         return self.fits[constraint]
 
     def _alm(self, task: Task, start: Point | None) -> Trained:
-        """The direct solver, calibrated so that the constraint itself holds."""
+        """Return the direct solver, calibrated so that the constraint itself holds."""
         algorithm = algorithm_for("alm", task)
         settings: Any = solver_settings(algorithm, dict(self.options))
         if not served(task) or not isinstance(settings, ALMSettings):
@@ -371,7 +371,7 @@ class Training:
         return Trained(Fit(score_at(task, solution.params, solution.aux), trace=trace, witness=witness), "alm", remedy)
 
     def _idca(self, task: Task) -> Trained:
-        """The paper's method, tuned on held-out rows."""
+        """Return the paper's method, tuned on held-out rows."""
         if self.weights is not None or self.penalty:
             raise InputError("solver 'idca' takes neither row weights nor a penalty C; use another solver")
         fitted, held_out = self.hold_out()
@@ -382,13 +382,13 @@ class Training:
 
 
 def _by_group(program: Any, rows: Dataset) -> bool:
-    """Whether constraints look at the groups of these rows alone, so that rows lie as without constraints."""
+    """Tell whether constraints look at the groups of these rows alone, so that rows lie as without constraints."""
     groups = np.arange(rows.n_groups)
     return np.array_equal(program.subset_group, groups) and np.array_equal(program.row_subset, rows.group)
 
 
 def solver_for(task: Task) -> str:
-    """The solver that "auto" stands for, by constraint, interval and use of the group."""
+    """Return the solver that "auto" stands for, by constraint, interval and use of the group."""
     unions = set(for_groups(task.interval, task.train.n_groups))
     whole_range = unions == {FULL}
     if task.constraint == PSP and len(unions) == 1:
@@ -441,7 +441,7 @@ def sampling_radius(sizes: NDArray[np.int64], pairs: Pairs, kappa_scale: str, le
 def status_of(
     constraint: str, kappa_scale: str, violation: float, kappa: float, remedy: str, rows: str = "training rows"
 ) -> str:
-    """The status that follows from the violation on the rows that it was measured on."""
+    """Return the status that follows from the violation on the rows that it was measured on."""
     if violation <= kappa + ROUNDING:
         return OK
     metric = plugins.load("constraints", constraint).VIOLATION[kappa_scale]
@@ -449,7 +449,7 @@ def status_of(
 
 
 def why_missed(fitted_map: FittedMap, sizes: NDArray[np.int64], names: tuple[str, ...]) -> str:
-    """What keeps a map from reaching kappa, for groups of ``sizes`` (G,)."""
+    """Return what keeps a map from reaching kappa, for groups of ``sizes`` (G,)."""
     if fitted_map.least is None:
         return "raise kappa"
     share, code = fitted_map.tied
@@ -478,7 +478,7 @@ def blind_remedy(gap: float, kappa: float, slack: float, sizes: NDArray[np.int64
 
 
 def uncombined(design: GroupedDesign) -> GroupedDesign:
-    """The design without combinations of ones, where their table is larger than the ones themselves.
+    """Return the design without combinations of ones, where their table is larger than the ones themselves.
 
     That is so for few rows with many columns: on communities (1,994 rows, 680 columns) it is half of the time.
     """
@@ -494,7 +494,7 @@ def uncombined(design: GroupedDesign) -> GroupedDesign:
 
 
 def _number(value: float | None) -> float:
-    """A metric's value; infinite where it could not be estimated."""
+    """Return a metric's value; infinite where it could not be estimated."""
     return math.inf if value is None else float(value)
 
 

@@ -20,7 +20,7 @@ RESAMPLED = 1 << 18
 
 
 def row_weights(sample_weight: Any, n_rows: int) -> Vector | None:
-    """Weights (n,) that a person passes, or ``None``; one number is the weight of all rows.
+    """Return the weights (n,) that a person passes, or ``None``; one number is the weight of all rows.
 
     Raises:
         InputError: another number of weights, or one that is missing, negative or infinite, or all are 0.
@@ -42,7 +42,7 @@ def row_weights(sample_weight: Any, n_rows: int) -> Vector | None:
 
 
 def fitted(model: Any, X: Any, y: Any, chosen: NDArray[np.int64], weights: Vector | None) -> Any:
-    """A model fitted on some of the rows, with their weights if there are any.
+    """Return a model fitted on some of the rows, with their weights if there are any.
 
     Raises:
         InputError: there are weights, and the model takes none.
@@ -61,7 +61,7 @@ def fitted(model: Any, X: Any, y: Any, chosen: NDArray[np.int64], weights: Vecto
 def suggested_interval(
     scores: Vector, codes: NDArray[np.int64], weights: Vector | None, threshold: float | None
 ) -> tuple[float, float]:
-    """What :func:`partialfair.metrics.choose_interval.suggest_interval` gives of rows with weights (n,)."""
+    """Return what :func:`partialfair.metrics.choose_interval.suggest_interval` gives of rows with weights (n,)."""
     if weights is None:
         return suggest_interval(scores, codes, threshold=threshold).interval
     cut = default_threshold(scores) if threshold is None else threshold
@@ -70,7 +70,7 @@ def suggested_interval(
 
 
 def repeated(weights: Vector) -> NDArray[np.int64]:
-    """Numbers of rows, each as often as its weight (n,) says.
+    """Return the numbers of rows, each as often as its weight (n,) says.
 
     Of weights that are no whole numbers, about :data:`RESAMPLED` rows at equal distances of their cumulative weight:
     the number of a row's repetitions is off by less than 1.

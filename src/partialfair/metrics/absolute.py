@@ -36,7 +36,7 @@ def eod_gap(scores: NDArray, y: NDArray, group: NDArray, interval: Any, threshol
 
 
 def _pairs_of_groups(above: NDArray, sizes: NDArray, unions: GroupPairs) -> NDArray:
-    """Distance from 1/2 of each pair of groups times the lengths of their intervals; the largest."""
+    """Return the distance from 1/2 of each pair of groups times the lengths of their intervals; the largest."""
     gaps = []
     for pair in combinations(range(len(unions)), 2):
         pair_unions = (unions[pair[0]], unions[pair[1]])

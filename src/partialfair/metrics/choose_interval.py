@@ -131,7 +131,7 @@ def suggest_interval(
 
 
 def _ranked(scores: ArrayLike) -> NDArray[np.floating]:
-    """Scores of a list, a column or an array as real numbers that can be negated, (n,)."""
+    """Return the scores of a list, a column or an array as real numbers that can be negated, (n,)."""
     refuse_masked(scores, "scores")
     values = np.asarray(scores)
     if values.ndim != 1 or values.dtype.kind not in "fiub":
@@ -181,7 +181,7 @@ def suggest_from_counts(
 
 
 def candidates(positive_rate: float, lengths: Sequence[float], step: float) -> list[tuple[float, float]]:
-    """Intervals of the given lengths with ends on the grid of ``step`` that cover a rate.
+    """Return the intervals of the given lengths with ends on the grid of ``step`` that cover a rate.
 
     Raises:
         ConfigError: no such interval.

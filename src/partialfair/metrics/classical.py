@@ -15,7 +15,7 @@ from partialfair.metrics.resampling import Replicates
 
 @guards.of_rows
 def accuracy(scores: NDArray, y: NDArray, group: NDArray, interval: Any = FULL, threshold: float = 0.0) -> float:
-    """Share of rows whose label is the decision: +1 where the score exceeds the threshold, else -1."""
+    """Return the share of rows whose label is the decision: +1 where the score exceeds the threshold, else -1."""
     check_scores(scores, y)
     require_binary(y)
     return float(np.mean((scores > threshold) == (y > 0)))
@@ -23,7 +23,7 @@ def accuracy(scores: NDArray, y: NDArray, group: NDArray, interval: Any = FULL, 
 
 @guards.of_rows
 def positive_rate(scores: NDArray, y: NDArray, group: NDArray, interval: Any = FULL, threshold: float = 0.0) -> float:
-    """Share of rows whose score exceeds the threshold."""
+    """Return the share of rows whose score exceeds the threshold."""
     check_scores(scores)
     return float(np.mean(scores > threshold))
 

@@ -35,7 +35,7 @@ def wilson(share: Floats, rows: Floats, tail: float) -> tuple[Floats, Floats]:
 
 
 def rank_bound(counts: Counts, unions: GroupPairs, kappa_scale: str, confidence: float) -> float:
-    """Bound on the largest gap of ranks over all thresholds.
+    """Return the bound on the largest gap of ranks over all thresholds.
 
     Args:
         counts: rows above every score, of rows that the model has not seen.
@@ -69,7 +69,7 @@ def decision_bound(
     kappa_scale: str,
     confidence: float,
 ) -> float:
-    """Bound on the largest gap of decisions.
+    """Return the bound on the largest gap of decisions.
 
     Args:
         positive: (S, G) rows with a positive decision, in every stratum of labels that is compared.
@@ -111,7 +111,7 @@ def _clipped(shares: Floats, rows: Floats, unions: GroupPairs, tail: float, scal
 
 
 def _terms(gap: Floats, high: Floats, low: Floats, pairs: Pairs) -> list[Floats]:
-    """What a difference of shares that are clipped to one interval is the smallest of."""
+    """Return what a difference of shares that are clipped to one interval is the smallest of."""
     ((alpha, beta),) = pairs
     return [gap, high - alpha, beta - low, np.full_like(gap, beta - alpha)]
 
@@ -126,5 +126,5 @@ def _differences(shares: Floats, rows: Floats, tail: float) -> dict[tuple[int, i
 
 
 def _share_inside(shares: Floats, pairs: Pairs) -> Floats:
-    """What of shares lies in a union."""
+    """Return what of shares lies in a union."""
     return np.asarray(np.add.reduce([np.clip(shares, alpha, beta) - alpha for alpha, beta in pairs]))

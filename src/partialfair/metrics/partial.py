@@ -60,7 +60,7 @@ def eod(scores: NDArray, y: NDArray, group: NDArray, interval: Any, threshold: f
 
 
 def ranked(scores: NDArray, group: NDArray, interval: Any, rows_with: str = "") -> tuple[ranks.Counts, GroupPairs]:
-    """Count rows above every score and give each group its checked interval."""
+    """Return the count rows above every score and give each group its checked interval."""
     unions = ranks.unions_of(group, interval)
     counts = ranks.count_above(scores, group, len(unions))
     require_rows(unions, counts.sizes, rows_with)

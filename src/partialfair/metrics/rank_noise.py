@@ -105,7 +105,7 @@ class RankNoise:
         return np.asarray(np.clip(np.max(gaps, axis=0) + missed, 0.0, 1.0), np.float64)
 
     def bound(self, counts: Counts, confidence: float) -> float:
-        """What the population's violation exceeds with a chance of ``1 - confidence``."""
+        """Return what the population's violation exceeds with a chance of ``1 - confidence``."""
         return upper_quantile(self.violations(counts), confidence)
 
     def _statistics_at(self, k: int, counts: Ints) -> tuple[Floats, Floats]:
@@ -181,12 +181,12 @@ def decision_violations(
 
 
 def upper_quantile(values: Floats, confidence: float) -> float:
-    """The least of values (B,) that at least a share ``confidence`` of them does not exceed."""
+    """Return the least of values (B,) that at least a share ``confidence`` of them does not exceed."""
     return float(np.quantile(values, confidence, method="inverted_cdf"))
 
 
 def largest_passing(passes: Callable[[float], float], kappa: float, least: float, steps: int = 5) -> float | None:
-    """A tolerance near the largest one at which a bound is within ``kappa``.
+    """Return a tolerance near the largest one at which a bound is within ``kappa``.
 
     Args:
         passes: the bound at a tolerance.
@@ -218,7 +218,7 @@ def _share_inside(shares: Floats, pairs: Pairs) -> Floats:
 
 
 def _widened(unions: GroupPairs, margin: float) -> Pairs:
-    """Ranks of any group's interval, widened at either end within [0, 1]."""
+    """Return the ranks of any group's interval, widened at either end within [0, 1]."""
     merged: list[tuple[float, float]] = []
     for alpha, beta in sorted(pair for pairs in unions for pair in pairs):
         low, high = max(alpha - margin, 0.0), min(beta + margin, 1.0)
@@ -245,7 +245,7 @@ def _nodes(size: int, span: Pairs) -> Ints:
 
 
 def _with_neighbours(columns: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Columns, and those beside them."""
+    """Return the columns, and those beside them."""
     wider = columns.copy()
     wider[1:] |= columns[:-1]
     wider[:-1] |= columns[1:]

@@ -132,7 +132,7 @@ def kept_set_distance(above: Ints, sizes: Ints, interval: GroupPairs) -> Floats:
 
 
 def rank_distance(above: Ints, sizes: Ints, interval: GroupPairs) -> Floats:
-    """Largest difference of ranks at scores where at least one of the two ranks lies in its interval.
+    """Return the largest difference of ranks at scores where at least one of the two ranks lies in its interval.
 
     The ranks are not divided by the length of the interval: the convention of the published numbers. Where rows of
     one score are so many that a group's rank jumps over a pair of its interval, the ranks inside are those of a

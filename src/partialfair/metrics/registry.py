@@ -49,12 +49,12 @@ class Metric:
     replicate: "Callable[[Replicates], NDArray] | None" = None
 
     def __call__(self, scores: NDArray, y: NDArray, group: NDArray, interval: Any, threshold: float = 0.0) -> float:
-        """The metric's value for scores (n,), labels and group codes, on an interval."""
+        """Return the metric's value for scores (n,), labels and group codes, on an interval."""
         return float(self.function(scores, y, group, interval, threshold))
 
     @property
     def source(self) -> str | None:
-        """File of the module that defines its function, if it is known."""
+        """Return the file of the module that defines its function, if it is known."""
         return getattr(sys.modules.get(getattr(self.function, "__module__", "")), "__file__", None)
 
 
@@ -121,7 +121,7 @@ def _entries(module: str) -> Mapping[str, Any]:
 
 
 def names() -> tuple[str, ...]:
-    """Names of the metrics of every run, sorted."""
+    """Return the names of the metrics of every run, sorted."""
     return tuple(sorted(registry()))
 
 

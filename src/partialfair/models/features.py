@@ -53,7 +53,7 @@ def selected(X: Matrix, columns: NDArray[np.int64]) -> NDArray[Any]:
 def dense_features(
     X: Matrix, standardiser: Standardiser | None = None, appended: NDArray[Any] | None = None
 ) -> NDArray[np.float64]:
-    """Features (n, d) in double precision, numeric columns standardised, then the appended columns (n, q).
+    """Return the features (n, d) in double precision, numeric columns standardised, then the appended columns (n, q).
 
     Where there is nothing to do, this is X itself.
     """
@@ -66,7 +66,7 @@ def dense_features(
 
 
 def features(X: Matrix, standardiser: Standardiser | None = None, appended: NDArray[Any] | None = None) -> Matrix:
-    """The same of sparse rows as a sparse matrix, and of dense rows as a dense one."""
+    """Return the same of sparse rows as a sparse matrix, and of dense rows as a dense one."""
     if isinstance(X, np.ndarray):
         return dense_features(X, standardiser, appended)
     matrix = sparse.csr_array(X, dtype=np.float64)

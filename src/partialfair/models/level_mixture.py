@@ -45,7 +45,7 @@ class LevelMixture(StoredModel):
 
     @property
     def usable(self) -> bool:
-        """Whether the model can predict."""
+        """Tell whether the model can predict."""
         return True
 
     @property
@@ -54,7 +54,7 @@ class LevelMixture(StoredModel):
         return self.scale[0] + self.scale[1] * (np.linspace(0.0, 1.0, LEVELS) + 0.5 / (LEVELS - 1))
 
     def predictions(self, X: Matrix, group: NDArray[np.integer] | None = None) -> Predictions:
-        """Predictions of raw features (n, d), on the scale of the label."""
+        """Return the predictions of raw features (n, d), on the scale of the label."""
         check_features(X, len(self.feature_names))
         begin = int(self.sizes[: self.level_index].sum())
         hypotheses_of_level = slice(begin, begin + int(self.sizes[self.level_index]))
@@ -64,12 +64,12 @@ class LevelMixture(StoredModel):
         )
 
     def scores(self, X: Matrix, group: NDArray[np.integer] | None = None) -> Vector:
-        """Means (n,) of the mixture's predictions at the model's tolerance."""
+        """Return the means (n,) of the mixture's predictions at the model's tolerance."""
         return self.predictions(X).values
 
     @property
     def levels(self) -> Mapping[str, "LevelMixture"]:
-        """The mixtures of the further tolerances."""
+        """Return the mixtures of the further tolerances."""
         return {repr(float(eps)): replace(self, level_index=index) for index, eps in enumerate(self.level_eps, start=1)}
 
 

@@ -36,7 +36,7 @@ class LinearMixture(StoredModel):
 
     @property
     def usable(self) -> bool:
-        """Whether the model can score rows."""
+        """Tell whether the model can score rows."""
         return self.mixture.size > 0
 
     @property
@@ -51,13 +51,13 @@ class LinearMixture(StoredModel):
         return LinearScore(self.mixture[index], self.standardiser, no_thresholds, *names, uses_group=self.uses_group)
 
     def choice(self, X: Matrix) -> NDArray[np.int64]:
-        """Which score each row (n,) gets."""
+        """Return which score each row (n,) gets."""
         if self.shares.size == 1:
             return np.zeros(X.shape[0], np.int64)
         return choice_of(row_lots(X, int(self.salt[0])), self.shares)
 
     def scores(self, X: Matrix, group: NDArray[np.integer] | None = None) -> Vector:
-        """Scores (n,) of raw features (n, d) and group codes (n,).
+        """Return the scores (n,) of raw features (n, d) and group codes (n,).
 
         Raises:
             DataError: another number of features, or groups missing or out of range.
@@ -79,7 +79,7 @@ class LinearMixture(StoredModel):
 
 
 def choice_of(lots: Vector, shares: Vector) -> NDArray[np.int64]:
-    """Which of scores with probabilities (m,) rows get by their lots (n,)."""
+    """Return which of scores with probabilities (m,) rows get by their lots (n,)."""
     return np.searchsorted(np.cumsum(shares)[:-1], lots, side="right")
 
 

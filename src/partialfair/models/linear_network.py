@@ -19,7 +19,7 @@ class LinearNetwork(nn.Module):
         self.register_buffer("scale", torch.ones(n_features))
 
     def forward(self, x: torch.Tensor, group: torch.Tensor) -> torch.Tensor:
-        """Scores (n,) of features (n, d) and group codes (n,)."""
+        """Return the scores (n,) of features (n, d) and group codes (n,)."""
         z = (x - self.centre) / self.scale
         weight = self.weight[:1].expand(len(z), -1)
         if self.uses_group:

@@ -65,7 +65,7 @@ class MLP(nn.Module):
         self.register_buffer("scale", torch.ones(n_features))
 
     def forward(self, x: torch.Tensor, group: torch.Tensor) -> torch.Tensor:
-        """Scores (n,) of raw features (n, d) and group codes (n,)."""
+        """Return the scores (n,) of raw features (n, d) and group codes (n,)."""
         z = (x - self.centre) / self.scale
         if self.uses_group:
             indicators = nn.functional.one_hot(group, self.n_groups)[:, 1:]

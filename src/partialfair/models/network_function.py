@@ -36,11 +36,11 @@ class NetworkFunction:
 
     @property
     def size(self) -> int:
-        """Number of weights."""
+        """Return the number of weights."""
         return sum(self._sizes)
 
     def start(self) -> torch.Tensor:
-        """The network's weights, flat, (size,)."""
+        """Return the network's weights, flat, (size,)."""
         return torch.cat([parameter.detach().reshape(-1) for _, parameter in self.network.named_parameters()])
 
     def put(self, w: torch.Tensor) -> None:
@@ -50,14 +50,14 @@ class NetworkFunction:
                 parameter.copy_(values.view(parameter.shape))
 
     def inputs(self, X: Matrix, group: NDArray[np.integer], rows: NDArray[np.integer]) -> Inputs:
-        """Rows as the network reads them."""
+        """Return the rows as the network reads them."""
         x, codes = read_batch(X, group, rows, self.device)
         if self.channels_last and x.ndim == 4:
             x = x.contiguous(memory_format=torch.channels_last)
         return x, codes
 
     def scores(self, w: torch.Tensor, inputs: Inputs) -> torch.Tensor:
-        """Scores (b,), differentiable by ``w``."""
+        """Return the scores (b,), differentiable by ``w``."""
         views = {
             name: values.view(shape) for (name, shape), values in zip(self._parts, w.split(self._sizes), strict=True)
         }
@@ -72,7 +72,7 @@ class NetworkFunction:
         return to_numpy(out)
 
     def all_scores(self, w: torch.Tensor, X: Matrix, group: NDArray[np.integer]) -> NDArray[np.float64]:
-        """Scores (n,) with weights w (size,), ``BATCH`` rows at a time, without a graph."""
+        """Return the scores (n,) with weights w (size,), ``BATCH`` rows at a time, without a graph."""
         out = np.empty(X.shape[0])
         with torch.no_grad():
             for begin in range(0, X.shape[0], BATCH):
@@ -81,11 +81,11 @@ class NetworkFunction:
         return out
 
     def state(self, w: torch.Tensor) -> dict[str, NDArray[Any]]:
-        """Weights and batch statistics by name, as plain arrays."""
+        """Return the weights and batch statistics by name, as plain arrays."""
         self.put(w)
         return {name: values.detach().cpu().numpy().copy() for name, values in self.network.state_dict().items()}
 
 
 def to_numpy(values: torch.Tensor) -> NDArray[np.float64]:
-    """Values as a float64 array."""
+    """Return the values as a float64 array."""
     return values.detach().cpu().numpy().astype(np.float64)

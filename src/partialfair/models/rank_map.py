@@ -58,7 +58,7 @@ class RankMap(StoredModel):
 
 
 def _mapped(scores: Vector, x: Vector, y: Vector) -> Vector:
-    """Scores (n,) through one group's knots (x, y), with slope 1 beyond them."""
+    """Return the scores (n,) through one group's knots (x, y), with slope 1 beyond them."""
     inside = np.interp(scores, x, y)
     return inside + np.minimum(scores - x[0], 0.0) + np.maximum(scores - x[-1], 0.0)
 

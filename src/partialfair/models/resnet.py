@@ -61,7 +61,7 @@ class ResNet18(nn.Module):
         self.register_buffer("deviation", torch.tensor(DEVIATION).view(3, 1, 1), persistent=False)
 
     def forward(self, x: torch.Tensor, group: torch.Tensor | None = None) -> torch.Tensor:
-        """Scores (n,) of images (n, 3, H, W) with values 0..255; the group plays no part."""
+        """Return the scores (n,) of images (n, 3, H, W) with values 0..255; the group plays no part."""
         x = (x.float() / 255 - self.mean) / self.deviation
         x = self.pool(torch.relu(self.bn1(self.conv1(x))))
         for stage in range(1, 5):

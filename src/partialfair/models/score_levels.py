@@ -28,7 +28,7 @@ class GroupAffine:
     squash: bool = False
 
     def scores(self, X: Matrix, group: NDArray[np.integer] | None = None) -> NDArray[np.float64]:
-        """Scores (n,) of raw features (n, d) and group codes (n,)."""
+        """Return the scores (n,) of raw features (n, d) and group codes (n,)."""
         assert group is not None
         scores = np.asarray(self.inner.scores(X, group), np.float64)
         if self.squash:
@@ -55,25 +55,25 @@ class ScoreLevels(StoredModel):
 
     @property
     def usable(self) -> bool:
-        """Whether the job's own model can score rows."""
+        """Tell whether the job's own model can score rows."""
         return bool(_innermost(self.main).usable)
 
     @property
     def uses_group(self) -> bool:
-        """Whether the score depends on the group."""
+        """Tell whether the score depends on the group."""
         return isinstance(self.main, GroupAffine) or bool(self.main.uses_group)
 
     @property
     def group_names(self) -> tuple[str, ...]:
-        """Names of the groups."""
+        """Return the names of the groups."""
         return tuple(_innermost(self.main).group_names)
 
     def scores(self, X: Matrix, group: NDArray[np.integer] | None = None) -> NDArray[np.float64]:
-        """Scores (n,) of the job's own model."""
+        """Return the scores (n,) of the job's own model."""
         return np.asarray(self.main.scores(X, group))
 
     def arrays(self) -> Arrays:
-        """What ``save`` writes, by name: each model's own arrays under a prefix."""
+        """Return what ``save`` writes, by name: each model's own arrays under a prefix."""
         content: dict[str, Any] = {"levels": list(self.levels)}
         arrays: Arrays = {}
         for index, model in enumerate([self.main, *self.levels.values()]):
@@ -85,7 +85,7 @@ class ScoreLevels(StoredModel):
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> Self:
-        """The models whose arrays these are."""
+        """Return the models whose arrays these are."""
         content = json.loads(str(arrays["content"]))
         models = [_level_model(arrays, index, content) for index in range(1 + len(content["levels"]))]
         return cls(models[0], dict(zip(content["levels"], models[1:], strict=True)))
@@ -95,7 +95,7 @@ MODEL = ScoreLevels
 
 
 def _level_model(arrays: Arrays, index: int, content: dict[str, Any]) -> Any:
-    """The model stored under a place's prefix, with its affine map by group if it has one."""
+    """Return the model stored under a place's prefix, with its affine map by group if it has one."""
     prefix = f"{index}/"
     stored = {name.removeprefix(prefix): values for name, values in arrays.items() if name.startswith(prefix)}
     scale, shift = stored.pop("affine/scale", None), stored.pop("affine/shift", None)

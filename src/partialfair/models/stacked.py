@@ -22,15 +22,15 @@ class StackedScore(Protocol):
 
     @property
     def size(self) -> int:
-        """Number of parameters, n."""
+        """Return the number of parameters, n."""
         ...
 
     def initial(self, generator: np.random.Generator) -> Array:
-        """Parameters (n,) from which a run begins."""
+        """Return the parameters (n,) from which a run begins."""
         ...
 
     def forward(self, theta: Array, X: Array) -> tuple[Array, Any]:
-        """Scores (R, B), and what :meth:`backward` needs."""
+        """Return the scores (R, B), and what :meth:`backward` needs."""
         ...
 
     def backward(self, theta: Array, cache: Any, residual: Array) -> Array:
@@ -46,7 +46,7 @@ class StackedLinear:
 
     @property
     def size(self) -> int:
-        """Number of parameters."""
+        """Return the number of parameters."""
         return self.n_inputs
 
     def initial(self, generator: np.random.Generator) -> Array:
@@ -54,7 +54,7 @@ class StackedLinear:
         return np.zeros(self.n_inputs)
 
     def forward(self, theta: Array, X: Array) -> tuple[Array, Any]:
-        """Scores (R, B)."""
+        """Return the scores (R, B)."""
         return (X @ theta[:, :, None])[..., 0], X
 
     def backward(self, theta: Array, cache: Any, residual: Array) -> Array:
@@ -89,7 +89,7 @@ class StackedMLP:
 
     @cached_property
     def size(self) -> int:
-        """Number of parameters."""
+        """Return the number of parameters."""
         return sum((n_in + 1) * n_out for n_out, n_in in self.shapes)
 
     def layers(self, theta: Array) -> list[tuple[Array, Array]]:
@@ -110,7 +110,7 @@ class StackedMLP:
         return np.concatenate(blocks)
 
     def forward(self, theta: Array, X: Array) -> tuple[Array, Any]:
-        """Scores (R, B); the cache holds the input of every layer, and the scores."""
+        """Return the scores (R, B); the cache holds the input of every layer, and the scores."""
         layers = self.layers(theta)
         inputs = [X]
         for weight, bias in layers[:-1]:
@@ -143,7 +143,7 @@ class StackedMLP:
         return gradient
 
     def state(self, theta: Array) -> dict[str, Array]:
-        """Parameters (n,) by the names that the PyTorch module gives them."""
+        """Return the parameters (n,) by the names that the PyTorch module gives them."""
         arrays = {}
         for index, (weight, bias) in enumerate(self.layers(theta[None])):
             arrays[f"layers.{index}.weight"], arrays[f"layers.{index}.bias"] = weight[0].copy(), bias[0].copy()
@@ -151,5 +151,5 @@ class StackedMLP:
 
 
 def make(n_inputs: int, hidden: Sequence[int]) -> StackedLinear | StackedMLP:
-    """A model with these hidden layers; a linear one, whose inputs hold the intercept, if there are none."""
+    """Return a model with these hidden layers; a linear one, whose inputs hold the intercept, if there are none."""
     return StackedMLP(n_inputs, tuple(hidden)) if hidden else StackedLinear(n_inputs)

@@ -32,16 +32,16 @@ class ScoreModel(Protocol):
 
     @property
     def usable(self) -> bool:
-        """Whether the model can score rows."""
+        """Tell whether the model can score rows."""
         ...
 
     @property
     def uses_group(self) -> bool:
-        """Whether the score depends on the group."""
+        """Tell whether the score depends on the group."""
         ...
 
     def scores(self, X: Matrix, group: NDArray[np.integer] | None = None) -> NDArray[np.float64]:
-        """Scores (n,) of raw features (n, d) and group codes (n,)."""
+        """Return the scores (n,) of raw features (n, d) and group codes (n,)."""
         ...
 
     def arrays(self) -> Arrays:
@@ -71,12 +71,12 @@ class StoredModel:
         return type(self).__module__.rpartition(".")[2]
 
     def arrays(self) -> Arrays:
-        """What ``save`` writes, by name."""
+        """Return what ``save`` writes, by name."""
         return {"kind": np.array(self.kind), **_entries(self)}
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> Self:
-        """The model whose arrays these are."""
+        """Return the model whose arrays these are."""
         return cls(**_values(cls, arrays))
 
     def fault(self) -> str:
@@ -108,7 +108,7 @@ def load_model(path: str | Path) -> Any:
 
 
 def model_of(arrays: Arrays) -> Any:
-    """The model of whatever kind whose arrays these are.
+    """Return the model of whatever kind whose arrays these are.
 
     Raises:
         ValueError: no module of this package reads the kind.
@@ -136,7 +136,7 @@ def check_features(X: Matrix, n_features: int) -> None:
 def group_codes(
     group: NDArray[np.integer] | None, n_rows: int, names: tuple[str, ...], uses_group: bool
 ) -> NDArray[np.int64]:
-    """Codes (n,) of the rows' groups; zeros where none are given and none are needed.
+    """Return the codes (n,) of the rows' groups; zeros where none are given and none are needed.
 
     Raises:
         DataError: groups missing or out of range.
@@ -182,7 +182,7 @@ def _stored(cls: Any) -> dict[str, Any]:
 
 
 def _entries(model: Any) -> Arrays:
-    """Arrays of a dataclass by name."""
+    """Return the arrays of a dataclass by name."""
     entries: Arrays = {}
     for name, hint in _stored(model.__class__).items():
         value = getattr(model, name)

@@ -9,7 +9,7 @@ REMEDY = "needs PyTorch: run `make torch`"
 
 
 def available() -> bool:
-    """Whether PyTorch is installed."""
+    """Tell whether PyTorch is installed."""
     return find_spec("torch") is not None
 
 
@@ -24,7 +24,7 @@ def require(feature: str) -> None:
 
 
 def pick_device(name: str) -> Any:
-    """The device meant by "cpu", "cuda" or "auto" (CUDA where there is some).
+    """Return the device meant by "cpu", "cuda" or "auto" (CUDA where there is some).
 
     Raises:
         ConfigError: "cuda", and there is none.

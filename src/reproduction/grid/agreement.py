@@ -199,7 +199,7 @@ class Agreement:
         return _difference(Path(folder), _summary(self.config), paths.SUMMARY)
 
     def _settled(self, rule: str, wildcards: Any) -> bool:
-        """Whether the result of a job is here and agrees, and Snakemake has no record of it."""
+        """Tell whether the result of a job is here and agrees, and Snakemake has no record of it."""
         if rule in ("train", "evaluate"):
             job = self.config.job_of(wildcards)
             name, ask = (paths.FIT, self._fit) if rule == "train" else (paths.METRICS, self._metrics)
@@ -275,7 +275,7 @@ def _named(target: str, names: Container[str]) -> str:
 
 
 def _is_unrecorded(path: str) -> bool:
-    """Whether a file is here, and Snakemake has no record of it."""
+    """Tell whether a file is here, and Snakemake has no record of it."""
     return os.path.isfile(path) and not snakemake_record(path).exists()
 
 

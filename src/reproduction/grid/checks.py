@@ -114,7 +114,7 @@ def _sentence(complaint: Mapping[str, Any], model: type[BaseModel], content: Any
 
 
 def _keys(content: Any, location: tuple[int | str, ...]) -> list[int | str]:
-    """The parts of a location that stand in the file; pydantic also names which type of several it tried."""
+    """Return the parts of a location that stand in the file; pydantic also names which type of several it tried."""
     keys: list[int | str] = []
     for key in location:
         inside = isinstance(content, dict) and key in content
@@ -137,7 +137,7 @@ def _fields(model: Any, location: tuple[int | str, ...]) -> list[str]:
 
 
 def _block(annotation: Any) -> Any:
-    """What an annotation allows besides ``None``; itself if that is more than one thing."""
+    """Return what an annotation allows besides ``None``; itself if that is more than one thing."""
     types = [annotated for annotated in get_args(annotation) if annotated is not NoneType]
     return types[0] if NoneType in get_args(annotation) and len(types) == 1 else annotation
 

@@ -35,7 +35,7 @@ class Job:
 
     @property
     def path(self) -> Path:
-        """Folder of the run's files, relative to the project's root."""
+        """Return the folder of the run's files, relative to the project's root."""
         return Path(
             paths.RUN.format(
                 experiment=self.experiment,
@@ -48,12 +48,12 @@ class Job:
 
     @property
     def table(self) -> str:
-        """The table that the run reads."""
+        """Return the table that the run reads."""
         return paths.table(self.dataset)
 
     @property
     def split(self) -> str:
-        """The split that the run reads."""
+        """Return the split that the run reads."""
         return paths.split(self.dataset, self.seed)
 
 
@@ -81,7 +81,7 @@ class Config:
 
     @property
     def experiments(self) -> dict[str, ExperimentModel]:
-        """Experiments by name."""
+        """Return the experiments by name."""
         return self.params.experiments
 
     @property
@@ -91,12 +91,12 @@ class Config:
 
     @property
     def reports(self) -> Path:
-        """Folder of the scorecard and the page, relative to the project's root."""
+        """Return the folder of the scorecard and the page, relative to the project's root."""
         return paths.summary_folder(self.name)
 
     @property
     def datasets(self) -> tuple[str, ...]:
-        """Datasets that some experiment or exhibit uses, sorted."""
+        """Return the datasets that some experiment or exhibit uses, sorted."""
         used = {name for experiment in self.experiments.values() for name in experiment.runs}
         return tuple(sorted(used.union(*(exhibit.datasets for exhibit in self.params.exhibits.values()))))
 

@@ -133,7 +133,7 @@ def _training_hash(algorithm: str, constraint: str, loss: str, fused: bool) -> s
 
 
 def _own_loss(algorithm: str) -> str:
-    """Loss that an algorithm minimises in place of the task's; empty if none."""
+    """Return the loss that an algorithm minimises in place of the task's; empty if none."""
 
     def loss() -> str:
         return getattr(plugins.load("algorithms", algorithm).ALGORITHM, "loss", None) or ""
@@ -153,7 +153,7 @@ def _metrics_of(constraint: str) -> list[str]:
 
 
 def evaluation_hash(on_request: Iterable[str] = ()) -> str:
-    """Hash for evaluating a run: the job, every common metric, linear models.
+    """Return the hash for evaluating a run: the job, every common metric, linear models.
 
     Metrics on request count for the runs of experiments that name them.
 
@@ -186,7 +186,7 @@ def exhibit_hash(config: Config, kinds: Iterable[str], experiments: Iterable[str
 
 
 def _appearance(experiments: Iterable[ExperimentModel]) -> str:
-    """Labels and looks that the algorithms shown declare; their solvers have no part in an exhibit."""
+    """Return the labels and looks that the algorithms shown declare; their solvers have no part in an exhibit."""
     names = sorted({name for experiment in experiments for run in experiment.runs.values() for name in run.algorithms})
 
     def looks() -> str:

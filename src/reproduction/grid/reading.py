@@ -97,7 +97,7 @@ def _settings(common: dict[str, Any], specific: Any) -> Any:
 
 
 def _named(names: Any, key: str, path: Path) -> list[str]:
-    """The texts of a list under a key; anything else is refused."""
+    """Return the texts of a list under a key; anything else is refused."""
     if not isinstance(names or [], list):
         raise ConfigError(f"{_file_label(path)}: {key} is {names!r}: give a list of files")
     return [str(name) for name in names or []]
@@ -170,7 +170,7 @@ class _UniqueKeyLoader(_SafeLoader):  # type: ignore[misc, valid-type]
 
 
 def _file_label(path: Path) -> str:
-    """A file as messages name it: one of a paper with its folder, since each paper has a ``grid.yaml``."""
+    """Return a file as messages name it: one of a paper with its folder, since each paper has a ``grid.yaml``."""
     tail = path.absolute().parts[-3:]
     return "/".join(tail) if tail[0] == "papers" else path.name
 

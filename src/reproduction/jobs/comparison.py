@@ -39,7 +39,7 @@ class Band:
 
     @property
     def is_inside(self) -> bool:
-        """Whether the own mean lies within the ends; both may be without a value."""
+        """Tell whether the own mean lies within the ends; both may be without a value."""
         slack = 1e-9 * max(1.0, abs(self.mean))
         return self.low - slack <= self.value <= self.high + slack or (math.isnan(self.value) and math.isnan(self.mean))
 
@@ -68,7 +68,7 @@ class ComparedSetting:
 
     @property
     def is_inside(self) -> bool:
-        """Whether every metric is inside its band."""
+        """Tell whether every metric is inside its band."""
         return all(band.is_inside for band in self.bands.values())
 
 

@@ -86,7 +86,7 @@ def measure(
     settings: Mapping[str, Any],
     stream: tuple[str, int],
 ) -> dict[str, Any]:
-    """Metrics of every split and bootstrap intervals of the test split.
+    """Return the metrics of every split and bootstrap intervals of the test split.
 
     Args:
         data: the dataset the rows belong to.
@@ -115,7 +115,7 @@ def measure(
 
 
 def _threshold(settings: Mapping[str, Any]) -> float:
-    """Scores above it are positive decisions."""
+    """Return the scores above it are positive decisions."""
     return float(settings.get("threshold", 0.0))
 
 
@@ -127,14 +127,14 @@ def _metric_names(data: Dataset, settings: Mapping[str, Any]) -> list[str]:
 
 
 def _predicted(model: Any, rows: Dataset) -> Any:
-    """Scores of rows as they are stored; of a model that has them, predictions of real-valued labels."""
+    """Return the scores of rows as they are stored; of a model that has them, predictions of real-valued labels."""
     if rows.task == "regression" and hasattr(model, "predictions"):
         return model.predictions(rows.X, rows.group)
     return np.asarray(model.scores(rows.X, rows.group), np.float32)
 
 
 def _numbers(predicted: Any) -> NDArray:
-    """The scores to be stored, one number per row."""
+    """Return the scores to be stored, one number per row."""
     return np.asarray(getattr(predicted, "values", predicted), np.float32)
 
 
@@ -190,7 +190,7 @@ def _bootstrap_test(
 
 
 def _read_fit(path: Path) -> dict[str, Any]:
-    """What the training job wrote down."""
+    """Return what the training job wrote down."""
     try:
         content: dict[str, Any] = read_json(path)
         return content | {key: content[key] for key in ("status", "dataset", "seed")}

@@ -80,7 +80,7 @@ def cancel_batch_jobs(arguments: Sequence[str], since: float, report: Say = prin
 
 
 def _unfinished(log: str) -> Iterator[str]:
-    """Names of the jobs that a log has seen submitted and not finished; of groups, all."""
+    """Yield the names of the jobs that a log has seen submitted and not finished; of groups, all."""
     finished = {*FINISHED.findall(log)}
     yield from (name for job, name in SUBMITTED.findall(log) if job not in finished)
 
@@ -138,12 +138,12 @@ def command_line(pid: int) -> str | None:
 
 
 def run_ids() -> list[str]:
-    """Names under which the runs of this folder have submitted Slurm jobs, from Snakemake's logs."""
+    """Return the names under which the runs of this folder have submitted Slurm jobs, from Snakemake's logs."""
     return sorted({name for text in _logs() for name in RUN_ID.findall(text)})
 
 
 def batch_commands(arguments: Sequence[str]) -> tuple[str, dict[str, Any]]:
-    """Where a command line of Snakemake has its batch system from, and the settings that it gives to it.
+    """Return where a command line of Snakemake has its batch system from, and the settings that it gives to it.
 
     Raises:
         PartialFairError: a profile that it names cannot be read any more.
@@ -167,7 +167,7 @@ def batch_commands(arguments: Sequence[str]) -> tuple[str, dict[str, Any]]:
 
 
 def _profile(name: str) -> dict[str, Any]:
-    """What a profile says, which may stand in a folder of the user's."""
+    """Return what a profile says, which may stand in a folder of the user's."""
     from snakemake.cli import get_profile_dir
 
     try:
@@ -184,7 +184,7 @@ def _profile(name: str) -> dict[str, Any]:
 
 
 def _logs(since: float = 0.0) -> Iterator[str]:
-    """What the runs of this folder have logged."""
+    """Yield what the runs of this folder have logged."""
     for log in sorted(LOGS.glob("*.log")):
         if log.stat().st_mtime >= since:
             yield log.read_text(errors="replace")
@@ -204,7 +204,7 @@ def _cancel(kind: str, unfinished: Callable[[], list[str]], end: Callable[[list[
 
 
 def _queued(names: Sequence[str]) -> list[str]:
-    """Jobs of the user with these names that are pending, running or completing."""
+    """Return the jobs of the user with these names that are pending, running or completing."""
     listed = _slurm("squeue", "--noheader", f"--user={getpass.getuser()}", f"--name={','.join(names)}", "--format=%i")
     return sorted(set(listed.split()))
 

@@ -87,7 +87,7 @@ def _seeds(config: Config) -> str:
 
 
 def _settings(grid: Config, compared: Sequence[ComparedSetting]) -> cells.Table:
-    """The table of settings, those outside their band first."""
+    """Return the table of settings, those outside their band first."""
     columns = ["experiment", "dataset", "method", "κ", "metric", "yours", "committed mean", "95% band", ""]
     rows = []
     for setting in sorted(compared, key=lambda setting: setting.is_inside):

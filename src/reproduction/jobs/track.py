@@ -68,7 +68,7 @@ def write_dvc(file: RawFile, folder: str | Path) -> Path:
 
 
 def name_in_stages(path: str | Path) -> bool:
-    """Name a raw file among the inputs of the stage ``data`` in ``dvc.yaml``, in alphabetical order.
+    """Return the name a raw file among the inputs of the stage ``data`` in ``dvc.yaml``, in alphabetical order.
 
     All other lines stay as they are.
 

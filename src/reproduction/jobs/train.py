@@ -118,7 +118,7 @@ def store(algorithm: Algorithm[Any], task: Task, fit: Fit, folder: Path) -> None
 
 
 def _train_and_validation(files: Files) -> tuple[Dataset, Dataset, dict[str, str]]:
-    """Training and validation rows of a job, and the checksums of the files that they are from."""
+    """Return the training and validation rows of a job, and the checksums of the files that they are from."""
     data = Dataset.load(files.table)
     split = _nonempty_split(files.split, data)
     inputs = {"table": sha256(files.table), "split": sha256(files.split)}
@@ -137,7 +137,7 @@ class Stopwatch:
         self.runs, self.shared = runs, (wall / runs, cpu / runs)
 
     def lap(self) -> dict[str, Any]:
-        """Seconds of the run that has just ended, with its share of what all runs needed."""
+        """Return the seconds of the run that has just ended, with its share of what all runs needed."""
         wall, cpu = (share + seconds for share, seconds in zip(self.shared, self._passed(), strict=True))
         return {"wall_seconds": wall, "cpu_seconds": cpu, "runs_together": self.runs}
 
@@ -153,7 +153,7 @@ def _now() -> tuple[float, float]:
 
 
 def _nonempty_split(path: str | Path, data: Dataset) -> Split:
-    """The split of a table, unless one of its parts is empty."""
+    """Return the split of a table, unless one of its parts is empty."""
     split = Split.load(path, data.n_rows)
     for subset in ("train", "validation", "test"):
         if not getattr(split, subset).size:
@@ -162,7 +162,7 @@ def _nonempty_split(path: str | Path, data: Dataset) -> Split:
 
 
 def _task(train_rows: Dataset, validation_rows: Dataset, expectation: Wanted, folder: Path) -> Task:
-    """What an algorithm is given to train on, from the settings of a job."""
+    """Return what an algorithm is given to train on, from the settings of a job."""
     settings = expectation.settings
     kappa, seed = math.inf if settings["kappa"] is None else settings["kappa"], settings["seed"]
     return Task(
@@ -207,7 +207,7 @@ def attempt_together(algorithm: Algorithm[Any], tasks: Sequence[Task], settings:
 
 
 def _can_share(algorithm: Algorithm[Any], tasks: Sequence[Task]) -> bool:
-    """Whether tasks differ in nothing but what the algorithm says it computes together."""
+    """Tell whether tasks differ in nothing but what the algorithm says it computes together."""
     differ = {name for name in ("kappa", "seed") if len({getattr(task, name) for task in tasks}) > 1}
     return bool(algorithm.together) and differ <= algorithm.together
 
@@ -230,7 +230,7 @@ def attempt(algorithm: Algorithm[Any], task: Task, settings: Settings) -> Outcom
 
 
 def _unfit(algorithm: Algorithm[Any], task: Task) -> str | None:
-    """Why the algorithm does not apply to the task; ``None`` if it does."""
+    """Return why the algorithm does not apply to the task; ``None`` if it does."""
     name = f"algorithm {type(algorithm).__name__}: applies_to"
     reason = run_plugin(name, _source(algorithm), algorithm.applies_to, task.constraint, task.train)
     if reason is not None:
@@ -241,14 +241,14 @@ def _unfit(algorithm: Algorithm[Any], task: Task) -> str | None:
 
 
 def _outcome(algorithm: Algorithm[Any], fit: Any, task: Task, name: str) -> Outcome:
-    """A fit that can be stored, with what was measured of it."""
+    """Return a fit that can be stored, with what was measured of it."""
     _check_fit(fit, task, name)
     measured = run_plugin(f"{name}: measuring its fit", _source(algorithm), measure, algorithm, task, fit)
     return Outcome(fit, measured, measured.status, measured.reason)
 
 
 def _source(algorithm: Any) -> str | None:
-    """Path of the file that defines a plug-in, if it is known."""
+    """Return the path of the file that defines a plug-in, if it is known."""
     return getattr(sys.modules.get(type(algorithm).__module__), "__file__", None)
 
 
@@ -272,7 +272,7 @@ def _check_fit(fit: Any, task: Task, name: str) -> None:
 
 
 def validated(algorithm: Algorithm[Any], name: str, settings: dict[str, Any]) -> Settings:
-    """Settings of an algorithm, checked by its own model."""
+    """Return the settings of an algorithm, checked by its own model."""
     from pydantic import ValidationError
 
     try:
@@ -287,7 +287,7 @@ def validated(algorithm: Algorithm[Any], name: str, settings: dict[str, Any]) ->
 
 
 def progress_printer(label: str) -> Callable[[str], None]:
-    """A function that prints one line of progress, with the time since the start."""
+    """Return a function that prints one line of progress, with the time since the start."""
     start = time.perf_counter()
 
     def report(line: str) -> None:
@@ -297,7 +297,7 @@ def progress_printer(label: str) -> Callable[[str], None]:
 
 
 def _fit_json(expectation: Wanted, outcome: Outcome, spent: dict[str, Any]) -> dict[str, Any]:
-    """Everything worth knowing about a training job besides its model."""
+    """Return everything worth knowing about a training job besides its model."""
     fit, measured = outcome.fit, outcome.measured
     return {
         **expectation.settings,
@@ -315,7 +315,7 @@ def _fit_json(expectation: Wanted, outcome: Outcome, spent: dict[str, Any]) -> d
 
 
 def git_revision() -> str | None:
-    """Revision of the checkout the job runs in; ``None`` outside a checkout."""
+    """Return the revision of the checkout the job runs in; ``None`` outside a checkout."""
     revision = git("describe", "--always", "--dirty", "--abbrev=12")
     return None if revision is None else revision.decode().strip()
 

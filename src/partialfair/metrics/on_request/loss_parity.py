@@ -111,7 +111,7 @@ def wasserstein2_squared(
 
 @guards.of_rows
 def log_loss(scores: NDArray, y: NDArray, group: NDArray, interval: Any = FULL, threshold: float = 0.0) -> float:
-    """Mean log loss ``log(1 + exp(-y score))``."""
+    """Return the mean log loss ``log(1 + exp(-y score))``."""
     check_scores(scores, y)
     require_binary(y)
     return float(_row_losses(scores, y).mean())
@@ -119,7 +119,7 @@ def log_loss(scores: NDArray, y: NDArray, group: NDArray, interval: Any = FULL, 
 
 @guards.of_rows
 def loss_difference(scores: NDArray, y: NDArray, group: NDArray, interval: Any = FULL, threshold: float = 0.0) -> float:
-    """Mean log loss of group 0 minus that of group 1, with its sign.
+    """Return the mean log loss of group 0 minus that of group 1, with its sign.
 
     Raises:
         NotEstimableError: there are not two groups.
@@ -135,7 +135,7 @@ def loss_difference(scores: NDArray, y: NDArray, group: NDArray, interval: Any =
 
 @guards.of_rows
 def loss_gap(scores: NDArray, y: NDArray, group: NDArray, interval: Any = FULL, threshold: float = 0.0) -> float:
-    """Largest difference of the groups' mean log losses."""
+    """Return the largest difference of the groups' mean log losses."""
     return _loss_gaps(scores, y, group, (None,))
 
 
@@ -143,7 +143,7 @@ def loss_gap(scores: NDArray, y: NDArray, group: NDArray, interval: Any = FULL, 
 def loss_gap_positive(
     scores: NDArray, y: NDArray, group: NDArray, interval: Any = FULL, threshold: float = 0.0
 ) -> float:
-    """Largest difference of the groups' mean log losses on rows with label +1."""
+    """Return the largest difference of the groups' mean log losses on rows with label +1."""
     return _loss_gaps(scores, y, group, (1.0,))
 
 
@@ -200,7 +200,7 @@ def _summed_gaps(scores: NDArray, y: NDArray, group: NDArray, rates: Rates) -> f
 
 
 def _largest(scores: NDArray, group: NDArray, distance: Callable[[NDArray, NDArray], float]) -> float:
-    """Largest distance between the predictions of two groups, the one with the lower code first."""
+    """Return the largest distance between the predictions of two groups, the one with the lower code first."""
     check_scores(scores, group)
     p = 1 / (1 + np.exp(-np.asarray(scores, np.float64)))
     return max(distance(p[group == k], p[group == rival]) for k, rival in combinations(_codes(group), 2))

@@ -30,13 +30,13 @@ NAMED_GROUPS = 4
 
 @guards.of_rows
 def risk(scores: Any, y: NDArray, group: NDArray, interval: Any, threshold: float = 0.0) -> float:
-    """Mean squared error: ``mean_i sum_l P_il (atom_l - y_i)^2``, against the label."""
+    """Return the mean squared error: ``mean_i sum_l P_il (atom_l - y_i)^2``, against the label."""
     return _expected_loss(scores, y, np.square)
 
 
 @guards.of_rows
 def mean_absolute_error(scores: Any, y: NDArray, group: NDArray, interval: Any, threshold: float = 0.0) -> float:
-    """Mean absolute error, in expectation over the predictor's randomness."""
+    """Return the mean absolute error, in expectation over the predictor's randomness."""
     return _expected_loss(scores, y, np.abs)
 
 
@@ -60,7 +60,7 @@ def ks_group(code: int, scores: Any, y: NDArray, group: NDArray, interval: Any, 
 
 @guards.of_rows
 def ks_pairs(scores: Any, y: NDArray, group: NDArray, interval: Any, threshold: float = 0.0) -> float:
-    """Largest Kolmogorov-Smirnov distance between two groups: statistical parity on the whole range."""
+    """Return the largest Kolmogorov-Smirnov distance between two groups: statistical parity on the whole range."""
     cdfs = np.cumsum(_masses(scores, group, interval)[0], axis=1)
     return max(float(np.abs(a - b).max()) for a, b in combinations(cdfs, 2))
 
@@ -84,7 +84,7 @@ def ks_partial(scores: Any, y: NDArray, group: NDArray, interval: Any, threshold
 
 
 def ks_binned(code: int, scores: Any, y: NDArray, group: NDArray, interval: Any, threshold: float = 0.0) -> float:
-    """Distance of histograms on the cells between a model's atoms, as the released code of the paper has it.
+    """Return the distance of histograms on the cells between a model's atoms, as the released code of the paper has it.
 
     Numbers outside the atoms are dropped; the counts of all rows are divided by n, those of a group by what is left
     of it, so this is no Kolmogorov-Smirnov distance. It only serves to compare with published numbers.
@@ -107,7 +107,7 @@ def ks_binned(code: int, scores: Any, y: NDArray, group: NDArray, interval: Any,
 
 @guards.of_rows
 def ks_noise_floor(scores: Any, y: NDArray, group: NDArray, interval: Any, threshold: float = 0.0) -> float:
-    """What :func:`ks_unfairness` is on average after permuting the groups, at the same group sizes.
+    """Return what :func:`ks_unfairness` is on average after permuting the groups, at the same group sizes.
 
     A value near it cannot be told from parity on so many rows.
     """
@@ -156,7 +156,7 @@ def _masses(scores: Any, group: NDArray, interval: Any) -> tuple[Floats, NDArray
 
 
 def _from_pooled(masses: Floats, sizes: NDArray[np.int64]) -> Floats:
-    """Distance of each group from the pooled distribution (K,)."""
+    """Return the distance of each group from the pooled distribution (K,)."""
     cdfs = np.cumsum(masses, axis=1)
     pooled = sizes @ cdfs / sizes.sum()
     return np.asarray(np.abs(cdfs - pooled).max(axis=1))
