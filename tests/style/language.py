@@ -36,13 +36,12 @@ PRONOUNS = frozenset((
 
 @dataclass
 class Count:
-    """What files hold: how often they bind each name, where classes are, lines of code, comments and all lines."""
+    """What files hold: how often they bind each name, where classes are, lines of code, and comments."""
 
     bound: Counter[str] = field(default_factory=Counter)
     classes: dict[str, set[Path]] = field(default_factory=lambda: defaultdict(set))
     code: int = 0
     comments: int = 0
-    lines: int = 0
 
     @property
     def pronouns(self) -> Counter[str]:
@@ -62,7 +61,6 @@ def count_files(files: Iterable[Path]) -> Count:
                 total.classes[node.name].add(path)
         comments, code = _lines(text, tree)
         total.comments, total.code = total.comments + comments, total.code + code
-        total.lines += text.count("\n")
     return total
 
 
@@ -126,12 +124,12 @@ def lowered(now: dict[str, Any], stored: dict[str, Any]) -> dict[str, Any]:
 
 def print_table(grouped: dict[str, list[Path]]) -> None:
     """Print lines, share of pronouns, density of comments and commonest pronouns of each room."""
-    print(f"{'room':<36}{'lines':>8}{'pronouns':>10}{'comments':>10}  commonest pronouns")
+    print(f"{'room':<36}{'code':>8}{'pronouns':>10}{'comments':>10}  commonest pronouns")
     for room, files in grouped.items():
         count = count_files(files)
         share, density = count.pronouns.total() / max(count.bound.total(), 1), 100 * count.comments / max(count.code, 1)
         common = " ".join(f"{word} {times}" for word, times in count.pronouns.most_common(5))
-        print(f"{room:<36}{count.lines:>8,}{share:>9.2%}{'!' * (share >= BAR):1}{density:>10.1f}  {common}")
+        print(f"{room:<36}{count.code:>8,}{share:>9.2%}{'!' * (share >= BAR):1}{density:>10.1f}  {common}")
 
 
 def main(arguments: list[str]) -> int:
@@ -144,8 +142,7 @@ def main(arguments: list[str]) -> int:
         write_json(STORED, lowered(now, stored))
         return 0
     print_table(grouped)
-    for sentence in (wrong := list(excess(now, stored))):
-        print(sentence, file=sys.stderr)
+    sys.stderr.writelines(wrong := [f"{sentence}\n" for sentence in excess(now, stored)])
     return bool(wrong)
 
 
