@@ -275,13 +275,13 @@ def test_the_text_of_a_tree_is_that_of_every_python_version():
     )
 
 
-@pytest.mark.parametrize("module", ["kernels.switching", "idca_solver"])
+@pytest.mark.parametrize("module", ["kernels.switching_steps", "algorithms.linear.idca_solver"])
 def test_the_solver_of_idca_is_part_of_no_other_algorithm(module: str):
     constraint = plugins.module_of("constraints", "partial_statistical_parity")
     holding = [
         name
         for name in plugins.names("algorithms")
-        if f"partialfair.algorithms.linear.{module}"
+        if f"partialfair.{module}"
         in closure.closure("reproduction.jobs.train", plugins.module_of("algorithms", name), constraint)
     ]
     assert holding == ["idca"]
