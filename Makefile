@@ -111,15 +111,13 @@ data: $(VENV)/.ready  ## bring and verify the raw data: DATASETS="a9a bank" for 
 
 # One call of Snakemake makes everything. The results are recorded for the audit as they are: DVC checksums them and runs
 # nothing; its stages are those of the whole grid. Afterwards `snakemake -n` and `dvc status` have nothing to say.
-paper: $(VENV)/.torch  ## the papers' exhibits at their full protocol; PAPER=plada for one of papers/
-	@python -m partialfair unchanged paper || $(MAKE) --no-print-directory made
+paper: $(VENV)/.torch made  ## the papers' exhibits at their full protocol; PAPER=plada for one of papers/
 	@python -m partialfair summary
 
 made: data
 	@PARTIALFAIR_AGAIN="make paper$(if $(PAPER), PAPER=$(PAPER))" python -m partialfair run paper --cores $(CORES)
 	@if [ -z "$(PAPER)" ] && git rev-parse --git-dir > /dev/null 2>&1; then \
 		dvc commit --quiet --force --no-relink $(STAGES) $$(for f in data/raw/*/*.dvc; do [ ! -e "$${f%.dvc}" ] || echo "$$f"; done); fi
-	@python -m partialfair unchanged paper --record || echo "make: the next \`make paper\` asks Snakemake again" >&2
 
 # The simulated benchmark's pages are where `partialfair run demo --seeds 3` made them.
 report: $(VENV)/.ready  ## Snakemake's own report of the last run, with provenance -> reports/snakemake.html (offline, one file)
@@ -152,6 +150,7 @@ lint: $(VENV)/.ready  ## style, types, what may import what, and the workflow's 
 	snakefmt --check Snakefile workflow
 	snakemake --lint
 	python -m tests.style.budget
+	python -m tests.style.language
 
 format: $(VENV)/.ready  ## bring the code into the style that `make lint` checks
 	ruff check --fix-only --quiet .

@@ -9,7 +9,7 @@ sys.path.insert(0, str(Path(workflow.basedir, "src").resolve()))  # this source 
 
 from reproduction.commands.checking import check_grid_once
 from reproduction.commands.preflight import Command, check_command, make_by_content
-from reproduction.grid import memo, paths
+from reproduction.grid import answer_cache, paths
 from reproduction.grid.agreement import Agreement
 from reproduction.grid.config import load_config
 from partialfair.errors import PartialFairError
@@ -26,7 +26,7 @@ try:
     share_with_group()
     CONFIG = load_config(PARAMS)
     if workflow.is_main_process:  # not once more in the process of every job
-        memo.keep()
+        answer_cache.keep()
         check_grid_once(CONFIG)
     GRID = Grid(CONFIG)
     AGREEMENT = Agreement(GRID)

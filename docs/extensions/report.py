@@ -39,7 +39,7 @@ def explorer(name: str, root: str) -> str:
 
 def gallery(root: str) -> str:
     """Return all exhibits by paper, as pictures."""
-    from reproduction.site.card import TONES
+    from reproduction.site.scorecard_entries import TONES
 
     own = project()
     sections = [(name, paper.title, papers.exhibits(own, name)) for name, paper in own.papers.items()]

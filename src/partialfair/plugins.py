@@ -82,15 +82,15 @@ class Member:
 
 def nearest(word: str, candidates: Iterable[str]) -> str | None:
     """Return the candidate most like ``word``, or ``None`` if nothing is alike."""
-    every = list(candidates)
-    holding = _holding(word, every)
-    found = holding if len(holding) == 1 else difflib.get_close_matches(word, every, n=1, cutoff=0.6)
-    return found[0] if found else None
+    names = list(candidates)
+    holding = _holding(word, names)
+    matches = holding if len(holding) == 1 else difflib.get_close_matches(word, names, n=1, cutoff=0.6)
+    return matches[0] if matches else None
 
 
 def _holding(word: str, candidates: Iterable[str]) -> list[str]:
     """Names that hold a word of three letters or more: what was left off is likelier than what was mistyped."""
-    return [one for one in candidates if len(word) > 2 and word.lower() in one.lower() and one != word]
+    return [name for name in candidates if len(word) > 2 and word.lower() in name.lower() and name != word]
 
 
 def did_you_mean(word: str, candidates: Iterable[str]) -> str:
@@ -115,7 +115,7 @@ def _home(path: Path) -> tuple[Path, str]:
     return next((folder, name) for folder, name in homes() if path.is_relative_to(folder))
 
 
-def _shown(path: Path) -> str:
+def _file_label(path: Path) -> str:
     """Return the file of a plug-in as messages name it: without the packages that hold the folders of all plug-ins."""
     folder, name = _home(path)
     return "/".join((*name.split(".")[:-1], *(folder.name,) * ("." in name), *path.relative_to(folder).parts))
@@ -135,7 +135,7 @@ def _files(package: str) -> Mapping[str, Path]:
             continue
         for name in [member.name for member in members(path)] or [path.stem]:
             if name in files:
-                both = f"{_shown(files[name])} and {_shown(path)}"
+                both = f"{_file_label(files[name])} and {_file_label(path)}"
                 raise PluginError(f"{both} offer {name!r} twice; rename one of them")
             files[name] = path
     return dict(sorted(files.items()))
@@ -154,7 +154,7 @@ def members(path: Path) -> tuple[Member, ...]:
     try:
         body = ast.parse(text).body
     except SyntaxError as error:
-        raise PluginError(f"{_shown(path)}, line {error.lineno}: {error.msg}; correct it") from error
+        raise PluginError(f"{_file_label(path)}, line {error.lineno}: {error.msg}; correct it") from error
     assigned = [node for node in body if isinstance(node, ast.Assign) and len(node.targets) == 1]
     bound = {getattr(node.targets[0], "id", ""): node.value for node in assigned}
     option, table = _text(bound.get("OPTION")), bound.get("VARIANTS")
@@ -162,7 +162,7 @@ def members(path: Path) -> tuple[Member, ...]:
     named = {_text(key): _text(_keyword(entry, "name")) for key, entry in pairs}
     if not option or not named or not all((*named, *named.values())):
         raise PluginError(
-            f'{_shown(path)}: its members cannot be read; write OPTION = "..." and '
+            f'{_file_label(path)}: its members cannot be read; write OPTION = "..." and '
             'VARIANTS = {"value": Variant(name="...", ...), ...} with plain texts'
         )
     return tuple(Member(path.stem, option, value, name) for value, name in named.items())
@@ -356,8 +356,10 @@ def annotations(package: str, name: str, function: str) -> dict[str, str]:
     arguments = _arguments(package, name, function)
     if arguments is None:
         return {}
-    every = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
-    return {argument.arg: ast.unparse(argument.annotation) for argument in every if argument.annotation is not None}
+    parameters = (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)
+    return {
+        argument.arg: ast.unparse(argument.annotation) for argument in parameters if argument.annotation is not None
+    }
 
 
 def _arguments(package: str, name: str, function: str) -> ast.arguments | None:
@@ -366,7 +368,7 @@ def _arguments(package: str, name: str, function: str) -> ast.arguments | None:
     try:
         return _functions(path.read_text(encoding="utf-8")).get(function)
     except SyntaxError as error:
-        raise PluginError(f"{_shown(path)}, line {error.lineno}: {error.msg}; correct it") from error
+        raise PluginError(f"{_file_label(path)}, line {error.lineno}: {error.msg}; correct it") from error
 
 
 @cache
@@ -378,9 +380,9 @@ def _functions(source: str) -> dict[str, ast.arguments]:
 @cache
 def _imported(module: str, package: str, path: Path) -> ModuleType:
     """Import a plug-in and look for what its contract asks."""
-    where = _shown(path)
+    where = _file_label(path)
     try:
-        found = import_module(module)
+        plugin = import_module(module)
     except SyntaxError as error:
         raise PluginError(f"{where}, line {error.lineno}: {error.msg}; correct it") from error
     except ModuleNotFoundError as error:
@@ -393,25 +395,27 @@ def _imported(module: str, package: str, path: Path) -> ModuleType:
         if machine_fault(error) is not None:
             raise
         lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename) == path]
-        at = f", line {lines[-1]}" if lines else ""
-        raise PluginError(f"{where}{at}: importing it gives {type(error).__name__}: {error}; correct it") from error
-    for part in FAMILY if members(path) else CONTRACT.get(package, ()):
-        holder: object = found
-        for attribute in part.split("."):
+        line = f", line {lines[-1]}" if lines else ""
+        raise PluginError(f"{where}{line}: importing it gives {type(error).__name__}: {error}; correct it") from error
+    for attribute_path in FAMILY if members(path) else CONTRACT.get(package, ()):
+        holder: object = plugin
+        for attribute in attribute_path.split("."):
             if not hasattr(holder, attribute):
-                raise PluginError(f"{where}: there is no {part}, which every plug-in of this folder has; add it")
+                raise PluginError(
+                    f"{where}: there is no {attribute_path}, which every plug-in of this folder has; add it"
+                )
             holder = getattr(holder, attribute)
-    return found
+    return plugin
 
 
 def _short(package: str) -> str:
     """Return the folder of ``package``, given with or without the package that holds it, or by its last part."""
     homes_of = (name for _, name in homes() if package.startswith(f"{name}."))
-    asked = package.removeprefix(f"{next(homes_of, PACKAGE)}.").replace(".", "/")
+    folder_name = package.removeprefix(f"{next(homes_of, PACKAGE)}.").replace(".", "/")
     for folder in MARKERS:
-        if asked in (folder, folder.rpartition("/")[2]):
+        if folder_name in (folder, folder.rpartition("/")[2]):
             return folder
-    raise PluginError(f"no plug-in folder {asked!r}; {did_you_mean(asked, MARKERS)}")
+    raise PluginError(f"no plug-in folder {folder_name!r}; {did_you_mean(folder_name, MARKERS)}")
 
 
 TRACEBACK_VARIABLE = "PARTIALFAIR_TRACEBACK"
@@ -423,12 +427,12 @@ _NO_MEMORY = "failed to map segment"  # what the loader of shared libraries says
 
 
 def run_plugin(
-    what: str, source: str | Path | None, function: Callable[..., Result], *args: Any, **options: Any
+    action: str, source: str | Path | None, function: Callable[..., Result], *args: Any, **options: Any
 ) -> Result:
     """Call a function of a plug-in.
 
     Args:
-        what: what is called, for the message, for instance ``"algorithm 'idca': fit"``.
+        action: what is called, for the message, for instance ``"algorithm 'idca': fit"``.
         source: file of the plug-in; its deepest line in the traceback is named.
         function, args, options: the call.
 
@@ -449,7 +453,7 @@ def run_plugin(
             raise
         text = " ".join(str(error).split())[:_LONGEST]
         raise PluginError(
-            f"{what} failed{_where(error, source)}: {type(error).__name__}: {text}; correct the plug-in "
+            f"{action} failed{_where(error, source)}: {type(error).__name__}: {text}; correct the plug-in "
             f"({TRACEBACK_VARIABLE}=1 shows the traceback)"
         ) from error
 

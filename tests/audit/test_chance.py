@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from partialfair.audit import audit_scores, words
+from partialfair.audit import audit_scores, sentences
 from partialfair.audit.chance import critical_gap
 
 
@@ -34,10 +34,10 @@ def test_a_small_group_does_not_hide_the_gap_of_two_large_ones():
     random = np.random.default_rng(0)
     group = np.repeat(["a", "b", "c"], [20000, 20000, 40])
     scores = random.normal(size=group.size) + 0.1 * (group == "b") + 0.4 * (group == "c")
-    said = words.headline(audit_scores(scores, group, confidence_intervals=False))
+    said = sentences.headline(audit_scores(scores, group, confidence_intervals=False))
     assert "Chance alone may explain this gap" in said
     assert "It does not explain the gap of" in said and "points between 'a' and 'b', who have more rows." in said
-    alike = words.headline(audit_scores(random.normal(size=group.size), group, confidence_intervals=False))
+    alike = sentences.headline(audit_scores(random.normal(size=group.size), group, confidence_intervals=False))
     assert "Chance alone may explain this gap" in alike and "It does not explain" not in alike
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
-from partialfair.audit import audit_file, audit_scores, choose
+from partialfair.audit import audit_file, audit_scores, choose, sentences
 from partialfair.audit.choose import suggest_for_file
 from partialfair.commands.cli import app
 from partialfair.data.groups import group_labels
@@ -35,7 +35,7 @@ def test_the_chosen_interval_has_the_largest_violation(frame: pd.DataFrame) -> N
 def test_of_several_with_the_largest_violation_the_chosen_one_is_said_to_be_one(frame: pd.DataFrame) -> None:
     scores, codes = frame["s"].to_numpy(), (frame["sex"] == "M").to_numpy().astype(int)
     alone = suggest_interval(scores, codes, measure="sp")
-    assert choose.chosen_by(alone) == "it has the largest sp"
+    assert sentences.chosen_by(alone) == "it has the largest sp"
     apart = suggest_interval(
         np.concatenate([np.arange(500.0), 1000 + np.arange(500.0)]),
         np.repeat([0, 1], 500),
@@ -44,7 +44,7 @@ def test_of_several_with_the_largest_violation_the_chosen_one_is_said_to_be_one(
     )
     assert (apart.table["violation"] == 1).sum() == len(apart.table) > 1
     said = f"it is one of {len(apart.table)} with the largest sp, the shortest and most central of them"
-    assert choose.chosen_by(apart) == said and said in choose.as_text(apart)
+    assert sentences.chosen_by(apart) == said and said in choose.as_text(apart)
 
 
 @pytest.mark.parametrize(("threshold", "why"), [(9e9, "every row gets the same decision"), (0.0, ""), (None, "")])
@@ -85,13 +85,13 @@ def test_scores_are_a_list_a_column_or_an_array(frame: pd.DataFrame) -> None:
     texts = list(map(repr, scores.tolist()))
     for given in (scores.tolist(), pd.Series(scores, index=[f"p{row}" for row in range(len(scores))]), texts):
         pd.testing.assert_frame_equal(suggest_interval(given, sex).table, expected)
-    for wrong, words in (
+    for wrong, message in (
         (scores[:, None], rf"scores: shape \({len(scores)}, 1\)"),
         ([f"{score}%" for score in scores], "scores: '.*%' in row 0 is not a finite number"),
         (np.ma.masked_less(scores, scores[5] + 1e-12), "scores has no value in row .*masked"),
         (pd.Series(scores, index=np.arange(len(scores))[::-1]), "groups: row 0 has the index 0, and"),
     ):
-        with pytest.raises(DataError, match=words):
+        with pytest.raises(DataError, match=message):
             suggest_interval(wrong, sex)
 
 

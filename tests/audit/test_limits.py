@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from partialfair.audit import audit_scores, limits
-from partialfair.audit.ends import violation_ends
+from partialfair.audit import audit_scores, confidence_limits
+from partialfair.audit.interval_ends import violation_ends
 from partialfair.audit.measures import PARTIAL, WHOLE
 from partialfair.data.intervals import FULL
 from partialfair.metrics import get
@@ -29,13 +29,17 @@ def decided(*counts: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize(("hits", "rows"), [(0, 30), (1, 30), (7, 40), (40, 40), (1200, 2000)])
 def test_limits_of_a_share_are_the_exact_ones_of_scipy(hits: int, rows: int) -> None:
     expected = stats.binomtest(hits, rows).proportion_ci(0.95, method="exact")
-    assert [float(end) for end in limits.share_limits(hits / rows, rows, TAIL)] == pytest.approx([*expected], abs=1e-12)
+    assert [float(end) for end in confidence_limits.share_limits(hits / rows, rows, TAIL)] == pytest.approx(
+        [*expected], abs=1e-12
+    )
 
 
 def test_limits_of_very_many_shares_are_those_of_each() -> None:
     shares = np.arange(4001) / 4000
     for many, each in zip(
-        limits.curve_limits(shares, 4000.0, TAIL), limits.share_limits(shares, 4000, TAIL), strict=True
+        confidence_limits.curve_limits(shares, 4000.0, TAIL),
+        confidence_limits.share_limits(shares, 4000, TAIL),
+        strict=True,
     ):
         assert np.abs(many - each).max() < 2e-5
 
@@ -44,9 +48,9 @@ def test_a_difference_of_shares_is_newcombes_with_exact_limits() -> None:
     """Newcombe (1998, table II, row a): 56 of 70 against 48 of 80, with Wilson's limits .0524 to .3339."""
     p, q = 56 / 70, 48 / 80
     ends = [stats.binomtest(x, n).proportion_ci(0.95, method="wilson") for x, n in ((56, 70), (48, 80))]
-    wilson = limits.joined((p, ends[0].low, ends[0].high), (q, ends[1].low, ends[1].high))
+    wilson = confidence_limits.joined((p, ends[0].low, ends[0].high), (q, ends[1].low, ends[1].high))
     assert [float(end) for end in wilson] == pytest.approx([0.0524, 0.3339], abs=5e-5)
-    low, high = limits.decision_gap(np.array([p, q]), np.array([70, 80]), WHOLE_RANGE, TAIL)
+    low, high = confidence_limits.decision_gap(np.array([p, q]), np.array([70, 80]), WHOLE_RANGE, TAIL)
     exact = [stats.binomtest(x, n).proportion_ci(0.95, method="exact") for x, n in ((56, 70), (48, 80))]
     assert float(low) == pytest.approx(p - q - math.hypot(p - exact[0].low, exact[1].high - q))
     assert float(high) == pytest.approx(p - q + math.hypot(exact[0].high - p, q - exact[1].low))
@@ -74,10 +78,10 @@ def test_kept_parts_of_shares_on_the_ellipse_have_the_known_extremes() -> None:
     """Inside the interval a kept part is the share, moved and scaled; where it is flat, the other alone counts."""
     inner = ((0.0, 0.5),), ((0.0, 0.5),)
     p, q = (np.array(0.2), np.array(0.15), np.array(0.26)), (np.array(0.3), np.array(0.27), np.array(0.34))
-    linear = [float(end) for end in limits.kept_gap(p, q, inner)]
-    assert linear == pytest.approx([2 * float(end) for end in limits.joined(p, q)], rel=1e-2)
+    linear = [float(end) for end in confidence_limits.kept_gap(p, q, inner)]
+    assert linear == pytest.approx([2 * float(end) for end in confidence_limits.joined(p, q)], rel=1e-2)
     above = (np.array(0.8), np.array(0.6), np.array(0.9))
-    flat = [float(end) for end in limits.kept_gap(p, above, inner)]
+    flat = [float(end) for end in confidence_limits.kept_gap(p, above, inner)]
     assert flat == pytest.approx([2 * 0.15 - 1, 2 * 0.26 - 1])
 
 
@@ -86,7 +90,9 @@ def test_the_area_has_the_variance_of_delong_and_of_a_mann_whitney_test() -> Non
     first, second = rng.normal(size=400), rng.normal(size=300) + 0.5
     edges = np.unique(np.r_[first, second])[::-1]
     ranks = np.array([[(own > edge).mean() for edge in edges] for own in (first, second)])
-    low, high = (float(end) for end in limits.area_limits(ranks, np.array([400.0, 300.0]), WHOLE_RANGE, TAIL))
+    low, high = (
+        float(end) for end in confidence_limits.area_limits(ranks, np.array([400.0, 300.0]), WHOLE_RANGE, TAIL)
+    )
     wins = (second[:, None] > first) + 0.5 * (second[:, None] == first)
     delong = wins.mean(axis=0).var(ddof=1) / 400 + wins.mean(axis=1).var(ddof=1) / 300
     assert low < wins.mean() < high
@@ -95,14 +101,14 @@ def test_the_area_has_the_variance_of_delong_and_of_a_mann_whitney_test() -> Non
 
 def test_areas_of_0_and_1_have_intervals_with_width() -> None:
     ranks = np.array([[0.0, 0.0], [0.0, 1.0]])  # every row of the second group above all of the first
-    low, high = (float(end) for end in limits.area_limits(ranks, np.array([40.0, 10.0]), WHOLE_RANGE, TAIL))
+    low, high = (float(end) for end in confidence_limits.area_limits(ranks, np.array([40.0, 10.0]), WHOLE_RANGE, TAIL))
     assert high == 1.0 and low == pytest.approx(stats.binomtest(10, 10).proportion_ci(0.95).low)
 
 
 def test_the_ratio_of_many_equal_groups_holds_parity() -> None:
     rng = np.random.default_rng(0)
     shares = rng.binomial(200, 0.3, (400, 10)) / 200
-    low, high = limits.lowest_ratio(shares, np.full(10, 200.0), 0.95)
+    low, high = confidence_limits.lowest_ratio(shares, np.full(10, 200.0), 0.95)
     held = np.mean(high == 1.0)
     assert held >= 0.95, "of 10 groups of 200 that are alike, 61 of 100 intervals left parity out"
     assert np.all(low < shares.min(axis=1) / shares.max(axis=1))

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from partialfair.audit import AuditResult, Gate, audit_scores, words
+from partialfair.audit import AuditResult, Gate, audit_scores, sentences
 from partialfair.audit.measures import PARTIAL, WHOLE, Measurement
 from partialfair.audit.rates import RATIO
 from partialfair.commands.cli import app
@@ -41,19 +41,19 @@ def test_a_failed_gate_is_counted_and_named_at_once() -> None:
     sentence = f"1 of 3 gates failed: partial statistical parity is {value:.3f}, at most 0.01 is allowed."
     assert sentence in shown(result.to_html())
     assert result.to_text().splitlines()[2] == sentence and result.to_dict()["summary"][0] == sentence
-    both = words.gate_sentence(two_groups(gates={"sp": 0.01, "rank_gap": 0.01}).gates)
+    both = sentences.gate_sentence(two_groups(gates={"sp": 0.01, "rank_gap": 0.01}).gates)
     assert (
         both.startswith("2 of 2 gates failed: partial statistical parity is ") and "; largest rank difference" in both
     )
 
 
 def test_gates_that_passed_and_gates_that_were_not_set_say_so() -> None:
-    assert words.gate_sentence(two_groups(gates={"sp": 0.9, "gauc": 0.9}).gates).startswith(
+    assert sentences.gate_sentence(two_groups(gates={"sp": 0.9, "gauc": 0.9}).gates).startswith(
         "All 2 gates passed: partial"
     )
-    assert words.gate_sentence(two_groups(gates={"sp": 0.9}).gates).startswith("The gate passed: partial")
+    assert sentences.gate_sentence(two_groups(gates={"sp": 0.9}).gates).startswith("The gate passed: partial")
     assert "No gate was set" in shown(two_groups().to_html())
-    many = words.gate_sentence(two_groups(gates=dict.fromkeys(("sp", "gauc", "dp", "eop", RATIO), 0.0)).gates)
+    many = sentences.gate_sentence(two_groups(gates=dict.fromkeys(("sp", "gauc", "dp", "eop", RATIO), 0.0)).gates)
     assert many.startswith("4 of 5 gates failed: partial statistical parity, partial group AUC, ")
     assert not re.search(r"\d\.\d", many), "of many gates, the names are enough"
 
@@ -63,13 +63,15 @@ def test_gates_that_passed_and_gates_that_were_not_set_say_so() -> None:
     [(0.4004, 0.4, "0.4004"), (0.39996, 0.4, "0.39996"), (0.4, 0.4, "0.400"), (0.2, 0.4, "0.200")],
 )
 def test_a_value_is_never_rounded_to_a_limit_that_it_misses(value: float, limit: float, text: str) -> None:
-    assert words.beside(value, limit) == text
+    assert sentences.beside(value, limit) == text
 
 
 def test_a_limit_inside_the_confidence_interval_is_pointed_out() -> None:
     gate = Gate("sp", 0.2, 0.21, False)
-    assert "other rows could turn this verdict" in words.near_limit(gate, Measurement(0.21, 0.15, 0.25))
-    assert not words.near_limit(gate, Measurement(0.21, 0.205, 0.25)) and not words.near_limit(gate, Measurement(0.21))
+    assert "other rows could turn this verdict" in sentences.near_limit(gate, Measurement(0.21, 0.15, 0.25))
+    assert not sentences.near_limit(gate, Measurement(0.21, 0.205, 0.25)) and not sentences.near_limit(
+        gate, Measurement(0.21)
+    )
     value = two_groups().metric("sp")
     assert value is not None
     assert "other rows could turn" in two_groups(gates={"sp": value + 0.001}).to_html()
@@ -81,7 +83,7 @@ def test_the_headline_has_the_measured_gap_and_the_shares_there() -> None:
     scores = random.normal(size=1000) + 0.6 * (group == "top")
     for interval in ([(0.05, 0.3)], [(0.0, 0.3)], [(0.0, 1.0)], [(0.1, 0.2), (0.4, 0.5)]):
         result = audit_scores(scores, group, interval=interval)
-        shown_gap = re.search(r"it is (.*)% against (.*)%: a gap of (.*) percentage", words.headline(result))
+        shown_gap = re.search(r"it is (.*)% against (.*)%: a gap of (.*) percentage", sentences.headline(result))
         assert shown_gap is not None
         low, high, gap = map(float, shown_gap.groups())
         expected = 0.0
@@ -90,23 +92,23 @@ def test_the_headline_has_the_measured_gap_and_the_shares_there() -> None:
             if any(a <= share < b for share in shares for a, b in interval):
                 expected = max(expected, shares[1] - shares[0])
         assert gap == pytest.approx(100 * expected, abs=0.06) and high - low == pytest.approx(gap, abs=0.11)
-    assert words.headline(audit_scores(scores, group, interval=[(0.05, 0.3)], confidence_intervals=False)).startswith(
-        "At scores in the top 5% to 30% of at least one group, a smaller share of"
-    )
-    assert words.headline(audit_scores(scores, group, interval=[(0.7, 1.0)], confidence_intervals=False)).startswith(
-        "At scores in the bottom 30% of at least one group"
-    )
+    assert sentences.headline(
+        audit_scores(scores, group, interval=[(0.05, 0.3)], confidence_intervals=False)
+    ).startswith("At scores in the top 5% to 30% of at least one group, a smaller share of")
+    assert sentences.headline(
+        audit_scores(scores, group, interval=[(0.7, 1.0)], confidence_intervals=False)
+    ).startswith("At scores in the bottom 30% of at least one group")
     own = audit_scores(scores, group, interval=[[(0.1, 0.2)], [(0.1, 0.3)]], confidence_intervals=False)
-    assert words.headline(own).startswith("On the ranks that were chosen for each group, a smaller share")
+    assert sentences.headline(own).startswith("On the ranks that were chosen for each group, a smaller share")
     union = audit_scores(scores, group, interval=[(0.1, 0.2), (0.4, 0.5)], confidence_intervals=False)
-    assert words.headline(union).startswith("On the ranks 0.1-0.2 and 0.4-0.5, a smaller share")
-    assert "a smaller share of 'low' than of 'top' scores above" in words.headline(two_groups())
-    assert "No confidence interval" in words.headline(audit_scores(scores, group, confidence_intervals=False))
+    assert sentences.headline(union).startswith("On the ranks 0.1-0.2 and 0.4-0.5, a smaller share")
+    assert "a smaller share of 'low' than of 'top' scores above" in sentences.headline(two_groups())
+    assert "No confidence interval" in sentences.headline(audit_scores(scores, group, confidence_intervals=False))
 
 
 def test_a_gap_that_may_be_chance_is_called_so() -> None:
-    assert "Chance alone may explain this gap: two groups" in words.headline(two_groups(shift=0.0))
-    assert "hance" not in words.headline(two_groups(shift=1.0))
+    assert "Chance alone may explain this gap: two groups" in sentences.headline(two_groups(shift=0.0))
+    assert "hance" not in sentences.headline(two_groups(shift=1.0))
 
 
 @pytest.mark.parametrize("groups", [2, 5])
@@ -116,14 +118,14 @@ def test_groups_that_do_not_differ_are_said_to_differ_in_few_samples(groups: int
         result = audit_scores(
             random.normal(size=150 * groups), np.arange(150 * groups) % groups, confidence_intervals=False
         )
-        said += "hance" not in words.headline(result)
+        said += "hance" not in sentences.headline(result)
     assert said <= 16, "at 95%, about 10 of 200, and no more"
 
 
 def test_every_metric_has_a_plain_name_without_symbols_and_a_meaning() -> None:
-    names = [words.title(name) for name in (*PARTIAL, *WHOLE, RATIO)]
+    names = [sentences.title(name) for name in (*PARTIAL, *WHOLE, RATIO)]
     assert len({*names}) == len(names) and not any(re.search(r"[\^_]|[A-Z]{2}P", name) for name in names)
-    assert {*words.MEANINGS} == {*PARTIAL, RATIO}
+    assert {*sentences.MEANINGS} == {*PARTIAL, RATIO}
 
 
 @pytest.fixture
@@ -204,7 +206,7 @@ def test_the_first_sentence_names_shares_that_there_are_where_the_measured_gap_i
     one, other = np.repeat([3.0, 2.0, 1.0], [20, 10, 70]), np.repeat([3.0, 2.0, 1.0], [25, 70, 5])
     group = np.repeat(["F", "M"], 100)
     result = audit_scores(np.concatenate([one, other]), group, interval=[(0, 0.3)], threshold=1.5)
-    assert "it is 20.0% against 25.0%: a gap of 5.0 percentage points" in words.headline(result)
+    assert "it is 20.0% against 25.0%: a gap of 5.0 percentage points" in sentences.headline(result)
     assert result.measured.overall["rank_gap"].shares == (0.2, 0.25)
     turned = audit_scores(np.concatenate([other, one]), group, interval=[(0, 0.3)], threshold=1.5)
     assert turned.measured.overall["rank_gap"].shares == (0.2, 0.25)
@@ -215,4 +217,4 @@ def test_groups_that_are_told_apart_by_one_of_two_scores_fail_the_gate() -> None
         np.repeat([0.0, 1.0], 100), np.repeat(["F", "M"], 100), interval=[(0.05, 0.3)], gates={"rank_gap": 0.1}
     )
     assert result.metric("rank_gap") == pytest.approx(0.95) and not result.passed
-    assert "it is 5.0% against 100.0%" in words.headline(result)
+    assert "it is 5.0% against 100.0%" in sentences.headline(result)

@@ -58,7 +58,7 @@ SNAKEMAKE = (sys.executable, "-m", "snakemake", "--cores", "2", "--quiet", "all"
 
 def run() -> list[Result]:
     """All of them; what needs results that are not here is not measured."""
-    return [cli_start(), job_start(), dry_run(), noop_paper(), verification(), drawing()]
+    return [cli_start(), job_start(), dry_run(), verification(), drawing()]
 
 
 def cli_start() -> Result:
@@ -79,14 +79,6 @@ def dry_run() -> Result:
     """Everything would have to be made."""
     spent = timed([*SNAKEMAKE, "-n", "--forceall", "all"])
     return spent.result("dry_run_seconds", "<= 8", "snakemake -n --forceall on the whole grid of params.yaml")
-
-
-def noop_paper() -> Result:
-    """`make paper` where all results are up to date."""
-    id_, target = "noop_paper_seconds", "<= 20"
-    if timed([sys.executable, "-m", "partialfair", "unchanged", "paper", "--record"], check=False).status:
-        return result(id_, math.nan, "s", target, "skipped: results of the whole grid are not here or not up to date")
-    return timed(["make", "paper"]).result(id_, target, "make paper, where all results are up to date")
 
 
 def verification() -> Result:

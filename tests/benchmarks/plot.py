@@ -43,7 +43,6 @@ SHORT = {
     "job_overhead_seconds": "workflow per job, seconds",
     "dry_run_seconds": "dry run of the whole grid, seconds",
     "dry_run_20000_seconds": "dry run of 20,000 jobs, seconds",
-    "noop_paper_seconds": "make paper with nothing to do, seconds",
     "verify_seconds": "verification, seconds",
     "draw_all_seconds": "all exhibits and the page, seconds",
     "cli_start_seconds": "start of a command, seconds",

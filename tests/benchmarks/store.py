@@ -25,7 +25,7 @@ HEADLINES = (
     "ten_million_rows_minutes",
     "regression_aware_gain",
     "acs_fit_seconds", "acs_fit_gib", "rows_growth_exponent", "job_overhead_seconds", "dry_run_seconds",
-    "dry_run_20000_seconds", "noop_paper_seconds", "verify_seconds", "draw_all_seconds", "cli_start_seconds",
+    "dry_run_20000_seconds", "verify_seconds", "draw_all_seconds", "cli_start_seconds",
     "paper_grid_minutes",
 )  # fmt: skip
 """The figures that have a target of the project, in the order of the table."""
@@ -62,7 +62,6 @@ MEANING = {
     "job_overhead_seconds": "workflow, per job beyond its own work",
     "dry_run_seconds": "dry run of the whole grid",
     "dry_run_20000_seconds": "dry run of 20,000 jobs",
-    "noop_paper_seconds": "`make paper` with nothing to do",
     "verify_seconds": "`partialfair verify` of all results",
     "draw_all_seconds": "every exhibit and the page drawn from the collected tables",
     "cli_start_seconds": "start of a command",

@@ -24,7 +24,7 @@ from partialfair.plugins import load
 from reproduction.cards import card
 from reproduction.cards.card import page, render, write
 from reproduction.cards.content import read
-from reproduction.cards.rows import scored_rows
+from reproduction.cards.scored_rows import scored_rows
 from reproduction.datasets import simulated
 from reproduction.datasets.splits import make_split
 from reproduction.jobs.evaluate import evaluate

@@ -43,7 +43,7 @@ def test_linear_algebra_that_crashes_is_named_with_a_remedy() -> None:
     assert [check.state for check in doctor._linear_algebra()] == ["ok"]
     crash = "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"
     (check,) = doctor._linear_algebra(crash)
-    assert check.state == "missing" and "status -11" in check.found and "numpy>=2.4,<2.5.2" in check.remedy
+    assert check.state == "missing" and "status -11" in check.finding and "numpy>=2.4,<2.5.2" in check.remedy
 
 
 def test_a_small_fit_is_tried() -> None:
@@ -53,11 +53,11 @@ def test_a_small_fit_is_tried() -> None:
 def test_what_is_wrong_is_named_with_a_remedy(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "IMPORTED", ("numpy", "no_such_package"))
     check = found(project, "packages")
-    assert check.state == "missing" and "no_such_package" in check.found and "make demo" in check.remedy
+    assert check.state == "missing" and "no_such_package" in check.finding and "make demo" in check.remedy
     lock = (project / "requirements.lock").read_text()
     (project / "requirements.lock").write_text(lock.replace("numpy==", "numpy==0.") + "\nno-such-package==1.0\n")
     check = found(project, "versions")
-    assert check.state == "warning" and "numpy" in check.found and "no-such-package" in check.found
+    assert check.state == "warning" and "numpy" in check.finding and "no-such-package" in check.finding
     monkeypatch.setattr(doctor, "NEEDED_DISK", 1 << 60)
     assert found(project, "disk").state == "missing"
     monkeypatch.setenv("PARTIALFAIR_DATA_MIRROR", str(project / "nowhere"))
@@ -77,7 +77,7 @@ def test_missing_and_damaged_raw_files_are_told_apart(project: Path) -> None:
     folder.mkdir(parents=True)
     (folder / "bank-additional-full.csv").write_text("age;job\n")
     check = found(project, "data bank")
-    assert check.state == "missing" and "truncated" in check.found
+    assert check.state == "missing" and "truncated" in check.finding
 
 
 def test_exit_status_and_json(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -100,9 +100,9 @@ def test_a_personal_profile_with_an_executor_is_named_with_where_it_comes_from(
 def test_a_command_for_another_folder_is_read_as_one_in_that_folder(words: list[str]) -> None:
     """Snakemake has gone there by the time that the Snakefile is read, and has to find itself again if replaced."""
     command = Command.read(["snakemake", "-n", *words, "--", "-d"], ROOT / "Snakefile")
-    assert command.words == ["--snakefile", str(ROOT / "Snakefile"), "-n", "--", "-d"]
-    assert Command.read(["snakemake", "-n", "-s", "S", *words]).words == ["-n", "-s", "S"]
-    assert Command.read(["snakemake", "-n", "demo"]).words == ["-n", "demo"]
+    assert command.arguments == ["--snakefile", str(ROOT / "Snakefile"), "-n", "--", "-d"]
+    assert Command.read(["snakemake", "-n", "-s", "S", *words]).arguments == ["-n", "-s", "S"]
+    assert Command.read(["snakemake", "-n", "demo"]).arguments == ["-n", "demo"]
 
 
 def test_another_program_that_uses_snakemake_is_let_through() -> None:

@@ -161,15 +161,15 @@ def test_the_time_left_follows_what_the_runs_took_before():
     seen = Progress(0.0, lambda: Forecast(runs, frozenset(run for run in runs if "inf" not in run)))
     for event in (planned(split=2, train=3, evaluate=3), begin(1, "split", 0.0), finish(1, 20.0), progress(1, 8)):
         seen.take(event)
-    assert seen.left(20.0) is None  # the first step has waited for processes to start
+    assert seen.seconds_left(20.0) is None  # the first step has waited for processes to start
     for event in (begin(2, "train", 20.0, **RUN, kappa="0.1"), finish(2, 26.0), progress(2, 8)):
         seen.take(event)
-    assert seen.left(26.0) == pytest.approx(2 * (30.0 + 57.0 + 4 * 0.6))
+    assert seen.seconds_left(26.0) == pytest.approx(2 * (30.0 + 57.0 + 4 * 0.6))
     seen.take(begin(3, "train", 26.0, **RUN, kappa="0.2"))
-    assert seen.left(26.0) == pytest.approx(2 * (30.0 + 57.0 + 4 * 0.6))
+    assert seen.seconds_left(26.0) == pytest.approx(2 * (30.0 + 57.0 + 4 * 0.6))
     # It moves while a long step runs, and a step that takes longer than ever before leaves the others their time.
-    assert seen.left(76.0) == pytest.approx(2 * (30.0 + 57.0 + 4 * 0.6) - 50)
-    assert seen.left(900.0) == pytest.approx(2 * (30.0 + 4 * 0.6))
+    assert seen.seconds_left(76.0) == pytest.approx(2 * (30.0 + 57.0 + 4 * 0.6) - 50)
+    assert seen.seconds_left(900.0) == pytest.approx(2 * (30.0 + 4 * 0.6))
 
 
 def test_steps_side_by_side_share_the_time_left_but_for_the_longest():
@@ -182,10 +182,10 @@ def test_steps_side_by_side_share_the_time_left_but_for_the_longest():
     seen.take(begin(3, "train", 10.0))
     seen.take(finish(3, 20.0))
     seen.take(progress(2, 6))
-    assert seen.left(20.0) == pytest.approx(20.0 / 3)  # two to come, and two that should have been done
+    assert seen.seconds_left(20.0) == pytest.approx(20.0 / 3)  # two to come, and two that should have been done
     seen.take(begin(4, "train", 20.0))
     seen.take(begin(5, "train", 20.0))
-    assert seen.left(20.0) == pytest.approx(10.0)
+    assert seen.seconds_left(20.0) == pytest.approx(10.0)
 
 
 def test_nothing_is_said_of_the_time_left_after_the_run_was_told_to_end():
@@ -209,7 +209,7 @@ def test_the_time_left_of_a_recorded_run_is_near_the_truth(monkeypatch: pytest.M
         seen, errors = Progress(begun, forecast), []
         for event in events:
             seen.take(event)
-            left = seen.left(event["time"])
+            left = seen.seconds_left(event["time"])
             if left is not None and event["time"] > begun + 0.3 * (ended - begun):
                 errors.append((left + event["time"] - begun) / (ended - begun))
         assert len(errors) > 50
@@ -270,7 +270,7 @@ def test_without_tables_there_is_no_forecast(monkeypatch: pytest.MonkeyPatch, tm
 
 def test_without_a_terminal_a_line_is_said_at_times():
     now, said = [0.0], list[str]()
-    tell = at_times(said.append, every=30.0, clock=lambda: now[0])
+    tell = at_times(said.append, pause=30.0, clock=lambda: now[0])
     for second in range(0, 100, 10):
         now[0] = float(second)
         tell(f"after {second}")

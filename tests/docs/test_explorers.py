@@ -8,7 +8,7 @@ from urllib.parse import quote
 import pandas as pd
 import pytest
 
-from reproduction.site import card
+from reproduction.site import scorecard_entries
 from tests.browser import wait_until
 from tests.docs.pages import LAPTOP, opened
 from tests.workflow.project import ROOT
@@ -36,7 +36,7 @@ def test_all_columns_of_a_run_are_seen_without_scrolling(browser: Any, site: Pat
 
 def test_filtered_view_is_reloaded_from_its_address(browser: Any, site: Path) -> None:
     opened(browser, site, "scorecard-explorer")
-    everything = len(card.load(ROOT / "reports" / "scorecard.csv"))
+    everything = len(scorecard_entries.load(ROOT / "reports" / "scorecard.csv"))
     assert f"of {everything} rows" in browser.find_element("css selector", ".pf-main [role=status]").text
     browser.find_element("css selector", ".pf-facets label input").click()
     search = browser.find_element("css selector", ".pf-facets input[type=search]")
@@ -56,8 +56,8 @@ def rows(browser: Any) -> list[str]:
 
 
 def test_explorer_counts_are_those_of_the_file(browser: Any, site: Path) -> None:
-    entries = card.load(ROOT / "reports" / "scorecard.csv")
-    word, number = next(iter(card.tally(entries).items()))
+    entries = scorecard_entries.load(ROOT / "reports" / "scorecard.csv")
+    word, number = next(iter(scorecard_entries.tally(entries).items()))
     opened(browser, site, f"scorecard-explorer#verdict={quote(word)}")
     assert browser.find_element("css selector", ".pf-main [role=status]").text.startswith(f"{number} of {len(entries)}")
     browser.find_element("css selector", ".pf-rows tr.row").send_keys("\ue007")  # Enter opens the row
@@ -122,7 +122,11 @@ def test_rows_are_sorted_by_the_numbers_that_they_show(browser: Any, site: Path)
 
 def test_printed_numbers_are_shown_as_they_are_printed(browser: Any, site: Path) -> None:
     """Rounded to four digits, 1,664,500 rows became 1664000."""
-    entries = {entry.published for entry in card.load(ROOT / "reports" / "scorecard.csv") if entry.kind == "setting"}
+    entries = {
+        entry.published
+        for entry in scorecard_entries.load(ROOT / "reports" / "scorecard.csv")
+        if entry.kind == "setting"
+    }
     opened(browser, site, "scorecard-explorer#kind=setting&sort=-published")
     shown = {float(text) for text in column(browser, "published") if text.replace(".", "").isdigit()}
     wanted = {float(text) for text in entries if text.replace(".", "").isdigit()}

@@ -12,7 +12,7 @@ import yaml
 
 from reproduction.grid.config import load_config
 from reproduction.grid.papers import paper
-from reproduction.site import card
+from reproduction.site import scorecard_entries
 from reproduction.verdicts.verdict import LABELS
 from tests.browser import emulate
 from tests.docs.pages import LAPTOP, opened
@@ -170,7 +170,7 @@ def test_home_answers_first(browser: Any, site: Path) -> None:
     opened(browser, site, "index")
     assert browser.find_element("tag name", "h1").text.startswith("Do these five papers reproduce?")
     words = [e.text for e in browser.find_elements("css selector", ".pf-papers tbody .pf-chip")]
-    assert len(words) == 5 and set(words) <= {LABELS.get(word, word) for word in card.CLAIM_TONES}
+    assert len(words) == 5 and set(words) <= {LABELS.get(word, word) for word in scorecard_entries.CLAIM_TONES}
     bottom = browser.execute_script("return document.querySelector('.pf-papers').getBoundingClientRect().bottom")
     assert bottom < 1000  # a screen
     opened(browser, site, "index", width=1280)

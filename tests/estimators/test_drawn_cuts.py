@@ -9,7 +9,7 @@ from scipy.optimize import linprog
 from partialfair.algorithms.linear.group_thresholds import best_thresholds, group_curve
 from partialfair.data.intervals import FULL
 from partialfair.estimators import PartialFairClassifier
-from partialfair.estimators.drawn_cuts import best_drawn_cuts
+from partialfair.estimators.randomised_thresholds import best_drawn_cuts
 from partialfair.models.stored import load_model
 
 DP, EOP = "partial_demographic_parity", "partial_equal_opportunity"

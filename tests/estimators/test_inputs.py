@@ -17,7 +17,7 @@ from partialfair.estimators import (
     PartialFairClassifier,
     PartialFairPostProcessor,
 )
-from partialfair.estimators.decided import IDLE
+from partialfair.estimators.idle_constraints import IDLE
 from partialfair.estimators.inputs import InputError, UnconstrainedWarning
 
 ROWS = 800

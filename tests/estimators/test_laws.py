@@ -16,8 +16,8 @@ from partialfair.estimators import (
     PartialFairPostProcessor,
 )
 from partialfair.estimators.coded_rows import read_rows
-from partialfair.estimators.decided import tied_share
 from partialfair.estimators.group_cuts import GroupCuts
+from partialfair.estimators.idle_constraints import tied_share
 from partialfair.estimators.training import Training
 from partialfair.models.row_lots import row_lots
 

@@ -8,7 +8,7 @@ from partialfair.kernels import processor
 from reproduction.grid import paths
 from reproduction.grid.config import load_config
 from reproduction.verify import Chain, Fault
-from reproduction.verify.recorded import RecordedFiles
+from reproduction.verify.recorded_files import RecordedFiles
 from reproduction.verify.reports import MEASURED, Reports
 from tests.faults.lab import ROOT
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from reproduction.grid.checkout import git
-from reproduction.verify.recorded import RecordedFiles
+from reproduction.verify.recorded_files import RecordedFiles
 from tests.workflow.project import ROOT
 
 

@@ -41,13 +41,13 @@ def test_equal_runs_are_equal_to_the_bit_and_the_band_is_a_prediction_interval(p
     write(tmp_path / "committed", {"idca": committed, "alm": [0.1] * SEEDS})
     write(tmp_path / "own", {"idca": committed[:2], "alm": [0.1, np.nextafter(0.1, 1)]})
     alm, idca = settings(part, tmp_path / "own", tmp_path / "committed")
-    assert (idca.algorithm, idca.seeds, idca.same) == ("idca", 2, 2)
-    assert (alm.seeds, alm.same) == (2, 1), "one unit in the last place is another number"
+    assert (idca.algorithm, idca.seeds, idca.identical) == ("idca", 2, 2)
+    assert (alm.seeds, alm.identical) == (2, 1), "one unit in the last place is another number"
     assert alm.is_inside, "and no difference that a band of no width should punish"
     band = idca.bands["rank_gap"]
     mean, deviation = np.mean(committed), np.std(committed, ddof=1)
     low, high = stats.t.interval(0.95, SEEDS - 1, mean, deviation * np.sqrt(1 / SEEDS + 1 / 2))
-    assert np.allclose([band.mean, band.low, band.high, band.own], [mean, low, high, 0.11])
+    assert np.allclose([band.mean, band.low, band.high, band.value], [mean, low, high, 0.11])
 
 
 def test_a_mean_far_from_the_committed_seeds_is_outside(part, tmp_path: Path):
@@ -74,7 +74,7 @@ def test_what_is_not_estimable_in_both_is_the_same(part, tmp_path: Path):
     for name in ("own", "committed"):
         write(tmp_path / name, {"idca": [np.nan, np.nan]})
     (setting,) = settings(part, tmp_path / "own", tmp_path / "committed")
-    assert setting.is_inside and setting.same == 2
+    assert setting.is_inside and setting.identical == 2
     assert sentence([setting]) == "All 2 runs have the committed metrics to the last bit."
     assert sentence([]) == "There is no committed setting to compare with."
 

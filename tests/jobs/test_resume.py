@@ -12,8 +12,8 @@ import pytest
 
 from partialfair.data.files import read_json, write_json
 from partialfair.errors import PartialFairError
-from reproduction.jobs import orphans
-from reproduction.jobs.orphans import local_jobs, run_ids
+from reproduction.jobs import orphaned_jobs
+from reproduction.jobs.orphaned_jobs import local_jobs, run_ids
 from reproduction.jobs.resume import RECORD, THEN, followed_by, record_run, resume
 from tests.processes import running
 
@@ -57,7 +57,7 @@ def ended_process() -> int:
 
 def test_orphans_are_cancelled_before_the_lock_goes_and_the_command_is_repeated(folder: Path):
     said: list[str] = []
-    assert resume(["--quiet"], say=said.append) == 7
+    assert resume(["--quiet"], report=said.append) == 7
     calls = [line.split()[0:2] for line in (folder / "calls").read_text().splitlines()]
     assert [call[0] for call in calls] == ["squeue", "scancel", "squeue", "snakemake", "snakemake"]
     lines = (folder / "calls").read_text().splitlines()
@@ -69,7 +69,7 @@ def test_orphans_are_cancelled_before_the_lock_goes_and_the_command_is_repeated(
 
 def test_options_stand_before_the_targets(folder: Path):
     again(["--cores", "2", "--config", "params=params.yaml", "--", "demo"])
-    assert resume(["--quiet"], say=lambda _: None) == 7
+    assert resume(["--quiet"], report=lambda _: None) == 7
     begun = "snakemake --cores 2 --config params=params.yaml --quiet"
     assert (folder / "calls").read_text().splitlines()[3:] == [f"{begun} --unlock -- demo", f"{begun} -- demo"]
 
@@ -77,7 +77,7 @@ def test_options_stand_before_the_targets(folder: Path):
 def test_a_lock_that_stays_is_one_sentence(folder: Path):
     (folder / "snakemake/__main__.py").write_text("raise SystemExit(3)")
     with pytest.raises(PartialFairError, match=r"--unlock. failed with status 3; \.snakemake/locks is as it was"):
-        resume(say=lambda _: None)
+        resume(report=lambda _: None)
 
 
 def again(arguments: list[str]) -> None:
@@ -94,7 +94,7 @@ def test_without_orphans_nothing_is_cancelled(folder: Path):
 
 def test_jobs_that_do_not_end_stop_it(folder: Path, monkeypatch: pytest.MonkeyPatch):
     (folder / "tools/scancel").write_text("#!/bin/sh\n")
-    monkeypatch.setattr(orphans, "PATIENCE", 0.0)
+    monkeypatch.setattr(orphaned_jobs, "PATIENCE", 0.0)
     with pytest.raises(PartialFairError, match="Slurm jobs 11 12 do not end"):
         resume()
     assert "snakemake" not in (folder / "calls").read_text()
@@ -134,7 +134,7 @@ def test_where_processes_cannot_be_read_a_run_that_goes_on_is_not_touched(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """As on macOS, which has no /proc."""
-    monkeypatch.setattr(orphans, "PROCESSES", folder / "none")
+    monkeypatch.setattr(orphaned_jobs, "PROCESSES", folder / "none")
     with running("snakemake") as alive:
         write_json(RECORD, read_json(RECORD) | {"pid": alive})
         with pytest.raises(PartialFairError, match=f"process {alive}, .* its command cannot be read; look"):
@@ -153,7 +153,7 @@ def test_a_snakemake_of_another_folder_with_the_number_of_the_run_is_no_hindranc
     with running("snakemake") as other:
         monkeypatch.chdir(folder)
         write_json(RECORD, read_json(RECORD) | {"pid": other})
-        assert resume(say=lambda _: None) == 7
+        assert resume(report=lambda _: None) == 7
 
 
 def test_what_was_to_follow_the_killed_run_follows(folder: Path):
@@ -170,14 +170,14 @@ def test_what_was_to_follow_the_killed_run_follows(folder: Path):
     assert THEN not in os.environ
     tables = ["--cores", "2", "--quiet", "--", "data/processed/simulated/table.npz"]
     targets = (["--cores", "2", "--quiet", "--", "demo"], None)
-    assert resume(["--quiet"], say=lambda _: None, start=start) == 0
+    assert resume(["--quiet"], report=lambda _: None, start=start) == 0
     assert started == [(tables, then), targets]  # killed once more, it would be recorded as before
     started.clear()
-    assert resume(["--quiet"], say=lambda _: None, start=lambda command: start(command, 1)) == 1
+    assert resume(["--quiet"], report=lambda _: None, start=lambda command: start(command, 1)) == 1
     assert started == [(tables, then)]
     again(["demo"])
     started.clear()
-    assert resume(say=lambda _: None, start=start) == 0
+    assert resume(report=lambda _: None, start=start) == 0
     assert started == [(["demo"], None)]
 
 
@@ -190,7 +190,7 @@ def test_no_other_run_begins_while_it_unlocks_and_runs(folder: Path):
         yield
         order.append("done")
 
-    resume(say=order.append, start=lambda _: order.append("start") or 0, alone=alone)
+    resume(report=order.append, start=lambda _: order.append("start") or 0, alone=alone)
     assert order[-5:] == ["alone", "removing the lock of the killed run", "snakemake --jobs 4 demo", "start", "done"]
 
 
@@ -205,16 +205,16 @@ def test_a_half_written_record_is_one_sentence(folder: Path, text: str):
 def test_a_process_of_another_command_with_the_number_of_the_run_is_no_hindrance(folder: Path):
     with running() as other:
         write_json(RECORD, read_json(RECORD) | {"pid": other})
-        assert resume(say=lambda _: None) == 7
+        assert resume(report=lambda _: None) == 7
 
 
 def test_a_process_of_another_user_is_alive(monkeypatch: pytest.MonkeyPatch):
     def forbid(pid: int, signal: int) -> None:
         raise PermissionError(pid)
 
-    assert orphans.is_alive(os.getpid()) and not orphans.is_alive(ended_process())
+    assert orphaned_jobs.is_alive(os.getpid()) and not orphaned_jobs.is_alive(ended_process())
     monkeypatch.setattr(os, "kill", forbid)
-    assert orphans.is_alive(ended_process())
+    assert orphaned_jobs.is_alive(ended_process())
 
 
 def test_local_jobs_that_outlived_their_snakemake_are_waited_for(folder: Path):
@@ -224,7 +224,7 @@ def test_local_jobs_that_outlived_their_snakemake_are_waited_for(folder: Path):
     with subprocess.Popen([sys.executable, "-c", code, "-m", "partialfair", "train"], stdout=subprocess.PIPE) as orphan:
         assert orphan.stdout is not None and orphan.stdout.readline()  # others can read its command line now
         threading.Thread(target=orphan.wait, daemon=True).start()
-        resume(say=said.append)
+        resume(report=said.append)
         assert (folder / "done").exists()
     assert any(f"processes {orphan.pid} " in line for line in said)
 
@@ -280,7 +280,7 @@ def batch(folder: Path) -> Path:
 
 def test_orphans_of_another_batch_system_are_cancelled_by_the_commands_of_its_profile(batch: Path):
     said: list[str] = []
-    assert resume(say=said.append) == 7
+    assert resume(report=said.append) == 7
     lines = (batch / "calls").read_text().splitlines()
     assert lines[0] == "cancel 21 23"
     assert lines[-1] == "snakemake --workflow-profile=profile demo"
@@ -315,7 +315,7 @@ def test_the_command_line_may_name_the_batch_system_itself(batch: Path):
     record_arguments(
         *submit, "--cluster-generic-status-cmd=status", "--cluster-generic-cancel-cmd", "cancel", "--", "demo"
     )
-    assert resume(say=lambda _: None) == 7
+    assert resume(report=lambda _: None) == 7
     assert (batch / "calls").read_text().startswith("cancel 21 23\n")
 
 
@@ -323,7 +323,7 @@ def test_a_profile_that_names_no_batch_system_hides_none(batch: Path):
     (batch / "other").mkdir()
     (batch / "other/config.yaml").write_text("keep-going: true")
     record_arguments("--workflow-profile", "profile", "--profile", "other", "--", "demo")
-    assert resume(say=lambda _: None) == 7
+    assert resume(report=lambda _: None) == 7
     assert (batch / "calls").read_text().startswith("cancel 21 23\n")
 
 
@@ -332,7 +332,7 @@ def test_a_profile_is_found_where_snakemake_finds_it(batch: Path, monkeypatch: p
     (batch / "home/snakemake").mkdir(parents=True)
     (batch / "profile").rename(batch / "home/snakemake/mine")
     record_arguments("--profile", "mine", "--", "demo")
-    assert resume(say=lambda _: None) == 7
+    assert resume(report=lambda _: None) == 7
     assert (batch / "calls").read_text().startswith("cancel 21 23\n")
 
 
@@ -342,6 +342,6 @@ def test_a_batch_system_is_asked_only_of_jobs_that_may_run(batch: Path):
         log.write("Submitted job 4 with external jobid '24'.\nFinished jobid: 4 (Rule: train)\n")
     status = batch / "tools/status"
     status.write_text(status.read_text().replace("#!/bin/sh\n", '#!/bin/sh\necho "status $1" >> calls\n'))
-    assert resume(say=lambda _: None) == 7
+    assert resume(report=lambda _: None) == 7
     lines = (batch / "calls").read_text().splitlines()
     assert lines[:6] == ["status 21", "status 22", "status 23", "cancel 21 23", "status 21", "status 23"]

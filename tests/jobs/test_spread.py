@@ -16,8 +16,8 @@ from reproduction.datasets import simulated
 from reproduction.datasets.splits import make_split
 from reproduction.grid.config import Config
 from reproduction.grid.params import ParamsModel
-from reproduction.jobs import spread as module
-from reproduction.jobs.spread import spread, with_columns
+from reproduction.jobs import perturbation_study as module
+from reproduction.jobs.perturbation_study import spread, with_columns
 
 PARAMS = {
     "seeds": [0],
@@ -107,7 +107,7 @@ def test_images_are_refused_in_a_sentence(grid):
     (job,) = [job for job in grid.jobs() if job.algorithm == "idca"]
     data = simulated.load(rows=600)
     pixels = np.zeros((600, 12), np.uint8)
-    rows = ImageRows.whole(pixels, (3, 2, 2))
+    rows = ImageRows.of_pixels(pixels, (3, 2, 2))
     fields = {name: getattr(data, name) for name in ("y", "group", "group_names", "name")}
     Dataset(X=rows, feature_names=(), **fields).save(job.table)
     with pytest.raises(ConfigError, match="images"):

@@ -27,7 +27,7 @@ def tiny():
 @pytest.fixture(scope="module")
 def images():
     pixels = np.random.default_rng(0).integers(0, 256, (5, 3 * 32 * 32), dtype=np.uint8)
-    return ImageRows.whole(pixels, (3, 32, 32))
+    return ImageRows.of_pixels(pixels, (3, 32, 32))
 
 
 def stored(network, shape=(3, 32, 32), width=2):
@@ -54,7 +54,7 @@ def test_scores_are_the_same_bits_on_any_number_of_threads():
     try:
         for threads in (1, 2, 5):
             torch.set_num_threads(threads)
-            found.append(stored(network, width=16).scores(ImageRows.whole(pixels, (3, 32, 32))))
+            found.append(stored(network, width=16).scores(ImageRows.of_pixels(pixels, (3, 32, 32))))
     finally:
         torch.set_num_threads(before)
     assert np.array_equal(found[0], found[1]) and np.array_equal(found[0], found[2])

@@ -9,7 +9,7 @@ import pytest
 
 from partialfair.errors import DataError, ResourceError
 from reproduction.verify import Chain, Fault
-from reproduction.verify.recorded import RecordedFiles
+from reproduction.verify.recorded_files import RecordedFiles
 
 
 def test_a_killed_process_ends_the_check_with_a_sentence() -> None:

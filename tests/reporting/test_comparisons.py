@@ -1,8 +1,8 @@
 """The comparisons of a claim as a table: one row per place, one column per other side."""
 
-from reproduction.site.card import entry
 from reproduction.site.comparisons import arrange
 from reproduction.site.exhibits import TestedClaim
+from reproduction.site.scorecard_entries import entry
 
 
 def line(verdict, **more):

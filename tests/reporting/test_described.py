@@ -5,7 +5,7 @@ import re
 import pytest
 
 from partialfair import plugins
-from reproduction.exhibits import described, words
+from reproduction.exhibits import descriptions, titles
 from reproduction.site import exhibits
 from reproduction.site.project import Project
 from tests.workflow.project import ROOT
@@ -41,8 +41,8 @@ LINES = [
 
 
 def test_names_ranges_and_places_are_said():
-    say = words.title_function(PROJECT.config, {}.get)
-    assert described.describe_lines("Figure 1: a title", LINES, say) == (
+    say = titles.title_function(PROJECT.config, {}.get)
+    assert descriptions.describe_lines("Figure 1: a title", LINES, say) == (
         "Figure 1: a title. Dataset: law school. Methods: IDCA, Augmented Lagrangian. "
         "Fairness (1 is parity) runs from 0.5 (IDCA) to 0.9 (Augmented Lagrangian)."
     )
@@ -50,24 +50,24 @@ def test_names_ranges_and_places_are_said():
 
 def test_what_ends_have_in_common_is_said_and_no_more():
     lines = [*LINES, {**LINES[0], "fairness": "0.9"}, {**LINES[0], "dataset": "bank", "fairness": "0.6"}]
-    say = words.title_function(PROJECT.config, {}.get)
-    assert "to 0.9 (law school)." in described.describe_lines("Title", lines, say)
+    say = titles.title_function(PROJECT.config, {}.get)
+    assert "to 0.9 (law school)." in descriptions.describe_lines("Title", lines, say)
 
 
 def test_quantities_in_one_column_have_a_range_each():
     lines = [{"quantity": name, "value": value} for name, value in (("loss", "1"), ("loss", "2"), ("error", "3000"))]
-    found = described.describe_lines("Which?", lines)
+    found = descriptions.describe_lines("Which?", lines)
     assert found == "Which? Quantities: loss, error. Loss runs from 1 to 2. Error is 3,000 throughout."
 
 
 def test_an_unknown_file_is_described_whole():
     assert (
-        described.describe_lines("Mine", [{"my_number": "1"}, {"my_number": "2"}])
+        descriptions.describe_lines("Mine", [{"my_number": "1"}, {"my_number": "2"}])
         == "Mine. My number runs from 1 to 2."
     )
     large = [{"my_number": "-1500"}, {"my_number": "-0.5"}]
-    assert described.describe_lines("Mine", large) == "Mine. My number runs from −1,500 to −0.5."
-    assert described.describe_lines("Mine", []) == "Mine. It shows nothing yet."
+    assert descriptions.describe_lines("Mine", large) == "Mine. My number runs from −1,500 to −0.5."
+    assert descriptions.describe_lines("Mine", []) == "Mine. It shows nothing yet."
 
 
 @pytest.mark.parametrize(
@@ -85,9 +85,9 @@ def test_an_unknown_file_is_described_whole():
 )
 def test_words_for_keys(column, value, said):
     options = {"series": {"adw1": {"label": "ADW-1"}}, "labels": {"theory": "steps by its bounds"}}
-    assert words.title_function(PROJECT.config, options.get)(column, value) == said
+    assert titles.title_function(PROJECT.config, options.get)(column, value) == said
 
 
 def test_every_algorithm_has_a_word():
-    say = words.title_function(PROJECT.config, {}.get)
+    say = titles.title_function(PROJECT.config, {}.get)
     assert not [name for name in plugins.names("algorithms") if "_" in say("algorithm", name)]

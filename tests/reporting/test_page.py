@@ -9,7 +9,7 @@ import synthetic
 
 from partialfair.errors import DataError
 from reproduction.exhibits import answers, canvas, exhibit
-from reproduction.site import card, page
+from reproduction.site import page, scorecard_entries
 
 
 class Reader(HTMLParser):
@@ -106,11 +106,13 @@ def test_of_many_exhibits_it_is_a_list(project, tmp_path, monkeypatch):
 
 def test_counts_are_those_of_the_scorecard(project, text):
     root, config = project
-    lines = [e for e in map(card.entry, answers.scorecard_lines(config, root)) if e.exhibit == "table3"]
+    lines = [e for e in map(scorecard_entries.entry, answers.scorecard_lines(config, root)) if e.exhibit == "table3"]
     section = text[text.index('<section id="table3">') :].split("</section>")[0]
     shown = {word: int(n) for n, word in re.findall(r'<span class="pf-chip [a-z]+">(\d+) ([a-z, ]+)</span>', section)}
     plural = {"agrees": "agree", "differs": "differ", "question of ours": "questions of ours"}
-    wanted = {plural.get(word, word) if n > 1 else word: n for word, n in card.count_verdicts(lines).items()}
+    wanted = {
+        plural.get(word, word) if n > 1 else word: n for word, n in scorecard_entries.count_verdicts(lines).items()
+    }
     assert shown == wanted and sum(shown.values()) == len(lines) > 0
 
 

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from reproduction.exhibits.kinds import claims as page
-from reproduction.site import card, exhibits, rows, strip
+from reproduction.site import difference_plot, exhibit_rows, exhibits, scorecard_entries
 from reproduction.site.project import Project
 from reproduction.verdicts.line import OTHER_WAY
 from tests.workflow.project import ROOT
@@ -13,13 +13,13 @@ from tests.workflow.project import ROOT
 
 def entry(**values):
     line = {"kind": "number", "verdict": "agrees", "counts": "yes", "published": "0.8", "reproduced": "0.81"}
-    return card.entry({"noise": "0.0196", "tolerance": "", "dataset": "law_school"} | line | values)
+    return scorecard_entries.entry({"noise": "0.0196", "tolerance": "", "dataset": "law_school"} | line | values)
 
 
 def test_numbers_are_counted_and_their_differences_summed_up():
     lines = [entry(), entry(reproduced="0.83"), entry(reproduced="0.9", verdict="measured")]
-    assert rows._published(lines) == "3 printed numbers."
-    assert rows._ours(lines) == "Judged numbers differ by 0.02 in the median, 0.03 at most."
+    assert exhibit_rows._published(lines) == "3 printed numbers."
+    assert exhibit_rows._ours(lines) == "Judged numbers differ by 0.02 in the median, 0.03 at most."
 
 
 def test_the_first_claim_is_said_with_its_effect():
@@ -28,17 +28,17 @@ def test_the_first_claim_is_said_with_its_effect():
         for sentence, value, verdict in (("A is better.", "0.1", "holds"), ("A is better.", "-0.2", "undecided"),
                                          ("B is.", "0.5", "holds"))
     ]  # fmt: skip
-    assert rows._published(claims) == "A is better. 1 more claim."
-    assert rows._ours(claims) == "The first claim's effect is -0.2 to +0.1 in 2 comparisons."
-    assert rows._why(claims) == "Cannot be told: the smallest effect that would have been seen is 0.02."
+    assert exhibit_rows._published(claims) == "A is better. 1 more claim."
+    assert exhibit_rows._ours(claims) == "The first claim's effect is -0.2 to +0.1 in 2 comparisons."
+    assert exhibit_rows._why(claims) == "Cannot be told: the smallest effect that would have been seen is 0.02."
 
 
 def test_the_clearest_difference_is_the_reason():
     near = entry(verdict="differs", reproduced="0.82", note="accuracy of x; difference +0.02; no reason")
     far = entry(verdict="differs", reproduced="0.9", note="accuracy of x; difference +0.1; the column is left out")
     said = "law school: ours 0.9, printed 0.8; noise of their difference ±0.02. The column is left out."
-    assert rows._why([near, far]) == f"Clearest difference: {said}"
-    assert rows._why([entry()]) == ""
+    assert exhibit_rows._why([near, far]) == f"Clearest difference: {said}"
+    assert exhibit_rows._why([entry()]) == ""
 
 
 @pytest.mark.parametrize(
@@ -52,9 +52,9 @@ def test_every_exhibit_of_every_paper_has_a_row():
     project = Project(ROOT)
     assert len(project.exhibits) > 20
     for shown in project.exhibits.values():
-        found = rows.exhibit_row(project, shown)
+        found = exhibit_rows.exhibit_row(project, shown)
         assert "_" not in re.sub(r"\w+_\w+", "", found.published)
-        assert bool(found.tally) == (found.published != rows.NOTHING)
+        assert bool(found.tally) == (found.published != exhibit_rows.NOTHING)
 
 
 @pytest.mark.parametrize(
@@ -62,15 +62,17 @@ def test_every_exhibit_of_every_paper_has_a_row():
     [(["0.05", "0.05"], 5.0), (["", ""], 0.0), (["0.05", "", ""], 0.0), (["0.05", "0.1"], 7.5)],
 )
 def test_tolerance_of_a_row_is_its_median_in_standard_errors(tolerances, width):
-    assert strip.tolerance([entry(tolerance=value) for value in tolerances]) == pytest.approx(width)
+    assert difference_plot.tolerance([entry(tolerance=value) for value in tolerances]) == pytest.approx(width)
 
 
 def test_a_wide_tolerance_is_shaded_and_a_mark_without_power_is_pale():
-    wide = strip.plot([entry(exhibit="table3", tolerance="0.1"), entry(exhibit="table3", counts="")], "s", "t")
+    wide = difference_plot.plot(
+        [entry(exhibit="table3", tolerance="0.1"), entry(exhibit="table3", counts="")], "s", "t"
+    )
     assert "class='near'" in wide and "Table 3, law school" in wide
     assert wide.count(" pale' data-k=") == 2, "once on each of the two pictures"
-    assert "class='near'" not in strip.plot([entry(exhibit="table3", tolerance="0.01")], "s", "t")
-    assert "could not have failed" in strip.plot([entry(counts="")], "s", "t")
+    assert "class='near'" not in difference_plot.plot([entry(exhibit="table3", tolerance="0.01")], "s", "t")
+    assert "could not have failed" in difference_plot.plot([entry(counts="")], "s", "t")
 
 
 def test_an_exhibit_has_the_lines_of_its_own_paper():
@@ -86,7 +88,7 @@ def test_chips_count_what_counts_and_the_rest_by_what_it_is():
         entry(kind="question", verdict="holds", counts="no"), entry(kind="question", verdict="fails", counts="no"),
         entry(kind="setting", verdict="as stated", counts="no"), entry(kind="claim", verdict="undecided"),
     ]  # fmt: skip
-    assert card.count_verdicts(lines) == {
+    assert scorecard_entries.count_verdicts(lines) == {
         "agrees": 1, "cannot tell": 1, "differs": 1, "repeated": 1,
         "question of ours": 2, "setting": 1, "true of other models, too": 1,
     }  # fmt: skip

@@ -16,7 +16,8 @@ from scipy import stats
 from papers.partial_fairness.exhibits import rank_curves
 from partialfair.errors import DataError
 from partialfair.metrics import get
-from reproduction.exhibits import exhibit, history_curves, runs, score_densities
+from reproduction.exhibits import exhibit, history_curves, score_densities
+from reproduction.exhibits import run_files as single_runs
 from reproduction.grid.config import load_config
 from reproduction.jobs import report
 from reproduction.verdicts import claim_tests
@@ -240,7 +241,7 @@ class TestConvergence:
         assert len(history_curves.thinned(table.iloc[:20], 100)) == 20
 
     def test_only_the_chosen_candidate_counts(self, whole):
-        found, reason = runs.history(context_of(whole, "figure10"), Setting("psp", "a9a", "ssg", 0.1), 2)
+        found, reason = single_runs.history(context_of(whole, "figure10"), Setting("psp", "a9a", "ssg", 0.1), 2)
         assert reason == "" and found["objective"].iloc[-1] == pytest.approx(0.452, abs=1e-4)
 
 
@@ -262,7 +263,7 @@ class TestMissingRuns:
         assert [(p["algorithm"], p["seed"], p["note"]) for p in points if "note" in p] == [("ssg", 1, "not run")]
 
     def test_kappa_that_the_grid_does_not_have(self, whole):
-        found, reason = runs.test_scores(context_of(whole, "figure2"), Setting("psp", "a9a", "idca", 0.02), 0)
+        found, reason = single_runs.test_scores(context_of(whole, "figure2"), Setting("psp", "a9a", "idca", 0.02), 0)
         assert found is None and "no kappa 0.02; choose from 0.1, 0.05, 0.01" in reason
 
     @pytest.mark.parametrize("name", ["figure2", "figure3", "figure8", "figure9", "figure10"])
@@ -278,11 +279,11 @@ class TestMissingRuns:
         run_files.write_run(tmp_path, job, [[0.05, 0.3]])
         (tmp_path / job.path / "scores.parquet").write_bytes(b"PAR1 but no more")
         with pytest.raises(DataError, match=r"scores\.parquet: not readable .* delete the run folder"):
-            runs.test_scores(exhibit.context(config, "figure2", tmp_path), Setting("psp", "a9a", "idca", 0.1), 0)
+            single_runs.test_scores(exhibit.context(config, "figure2", tmp_path), Setting("psp", "a9a", "idca", 0.1), 0)
 
 
 def test_training_rows_reach_no_figure(whole):
-    found, _ = runs.test_scores(context_of(whole, "figure2"), Setting("psp", "a9a", "idca", 0.1), 0)
+    found, _ = single_runs.test_scores(context_of(whole, "figure2"), Setting("psp", "a9a", "idca", 0.1), 0)
     assert len(found.scores) == sum(run_files.ROWS["a9a"]) and found.scores.max() < 10
 
 
@@ -290,11 +291,11 @@ def test_a_rewritten_file_is_read_again(whole):
     context = context_of(whole, "figure2")
     job = context.config.job("psp", "a9a", "ssg", "0.1", 0)
     setting = Setting("psp", "a9a", "ssg", 0.1)
-    before, _ = runs.test_scores(context, setting, 0)
+    before, _ = single_runs.test_scores(context, setting, 0)
     path = context.root / job.path / "scores.parquet"
     table = pd.read_parquet(path)
     table.assign(score=table["score"] + 1).to_parquet(path)
-    after, _ = runs.test_scores(context, setting, 0)
+    after, _ = single_runs.test_scores(context, setting, 0)
     assert after.scores == pytest.approx(before.scores + 1)
 
 

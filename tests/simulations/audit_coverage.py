@@ -17,8 +17,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from partialfair.audit import limits
-from partialfair.audit.ends import violation_ends
+from partialfair.audit import confidence_limits
+from partialfair.audit.interval_ends import violation_ends
 from partialfair.audit.measures import PARTIAL, WHOLE
 from partialfair.data.intervals import FULL, GroupPairs
 from partialfair.errors import NotEstimableError
@@ -115,9 +115,9 @@ def cell(sizes: str, rate: float, gap: float, samples: int, rng: np.random.Gener
     chance = (chance / truth.sum(axis=(-1, -2)))[0]
     shares, sizes_of = selected / np.array(rows), np.array(rows, float)
     some = (shares.max(axis=1) > 0) & (shares.min(axis=1) < 1)
-    low, high = limits.lowest_ratio(shares[some], sizes_of, LEVEL)
+    low, high = confidence_limits.lowest_ratio(shares[some], sizes_of, LEVEL)
     yield line("selection_ratio", chance.min() / chance.max(), low, high)
-    low, high = limits.share_limits(shares[:, -1], sizes_of[-1], (1 - LEVEL) / 2)
+    low, high = confidence_limits.share_limits(shares[:, -1], sizes_of[-1], (1 - LEVEL) / 2)
     yield line("rate of the last group", chance[-1], low, high)
 
 
@@ -128,9 +128,9 @@ def quality(draws: NDArray, truth: NDArray, by_label: NDArray, cut: int) -> Iter
         value, true = get(name).replicate(one), float(get(name).replicate(population_)[0])
         if name == "auc":
             ranks = one.above_by_label / by_label[:, None]
-            low, high = limits.area_limits(ranks, by_label.astype(float), (FULL,) * 2, (1 - LEVEL) / 2)
+            low, high = confidence_limits.area_limits(ranks, by_label.astype(float), (FULL,) * 2, (1 - LEVEL) / 2)
         else:
-            low, high = limits.share_limits(value, float(by_label.sum()), (1 - LEVEL) / 2)
+            low, high = confidence_limits.share_limits(value, float(by_label.sum()), (1 - LEVEL) / 2)
         yield line(name, true, low, high)
 
 
@@ -155,7 +155,9 @@ def calibration(rows: int, rate: float, samples: int, rng: np.random.Generator) 
     ends = []
     for _ in range(samples):
         scores = rng.beta(2 * rate, 2 * (1 - rate), rows)
-        ends.append(limits.mean_gap_limits(scores, rng.random(rows) < scores, None, float(rows), (1 - LEVEL) / 2))
+        ends.append(
+            confidence_limits.mean_gap_limits(scores, rng.random(rows) < scores, None, float(rows), (1 - LEVEL) / 2)
+        )
     low, high = np.array(ends).T
     return line("calibration", 0.0, low, high)
 

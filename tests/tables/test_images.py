@@ -19,7 +19,7 @@ def data():
     stream = np.random.default_rng(0)
     pixels = stream.integers(0, 256, (10, 60), dtype=np.uint8)
     return Dataset(
-        X=ImageRows.whole(pixels, SHAPE),
+        X=ImageRows.of_pixels(pixels, SHAPE),
         y=np.tile([-1.0, 1.0], 5),
         group=np.repeat([0, 1], 5).astype(np.int16),
         feature_names=(),
@@ -53,9 +53,9 @@ def test_a_part_is_saved_as_its_own_rows(data, tmp_path):
 
 def test_pixels_that_do_not_fit_the_shape_are_refused():
     with pytest.raises(DataError, match=r"need \(n, 60\) bytes"):
-        ImageRows.whole(np.zeros((2, 61), np.uint8), SHAPE)
+        ImageRows.of_pixels(np.zeros((2, 61), np.uint8), SHAPE)
     with pytest.raises(DataError, match="float64"):
-        ImageRows.whole(np.zeros((2, 60)), SHAPE)
+        ImageRows.of_pixels(np.zeros((2, 60)), SHAPE)
 
 
 def test_damaged_and_compressed_files_are_refused(data, tmp_path):

@@ -206,7 +206,7 @@ def test_a_paper_without_a_folder_is_named_with_the_nearest(check):
 def test_a_changed_file_of_numbers_is_checked_again(check, monkeypatch):
     check()
     asked = []
-    monkeypatch.setattr(checking.memo, "answer", lambda question, compute: asked.append(question))
+    monkeypatch.setattr(checking.answer_cache, "answer", lambda question, compute: asked.append(question))
     for value in ("0.8", "0.7", "0.7"):
         with open("papers/mine/published.csv", "w") as file:
             file.write(f"{HEAD}\n{LINE.replace('0.8', value)}\n")

@@ -9,7 +9,7 @@ from scipy import stats
 
 from partialfair.metrics.uncertainty import Estimate, t_interval
 from reproduction.statistics.effect import mean_effect
-from reproduction.verdicts import equal_fairness, nulls, numbers, samples
+from reproduction.verdicts import equal_fairness, null_models, numbers, samples
 from reproduction.verdicts.claim_tests import TESTS
 from reproduction.verdicts.numbers import Constructed, noise_of, word
 from reproduction.verdicts.published import Published
@@ -172,7 +172,7 @@ class TestNulls:
     def test_neighbours_of_a_tolerance(self):
         beside = [("a9a", "idca", k) for k in (0.4, 0.1, 0.02, 0.2)]
         beside += [("a9a", "unconstrained", math.inf), ("a9a", "alm", 0.15), ("bank", "idca", 0.12)]
-        found = nulls.neighbours(self.evidence(*beside), Setting("psp", "a9a", "idca", 0.1))
+        found = null_models.neighbours(self.evidence(*beside), Setting("psp", "a9a", "idca", 0.1))
         assert {name: (one.algorithm, one.kappa) for name, one in found.items()} == {
             "tolerance 0.02": ("idca", 0.02), "tolerance 0.2": ("idca", 0.2),
             "unconstrained": ("unconstrained", math.inf),
@@ -181,7 +181,7 @@ class TestNulls:
     def test_of_the_unconstrained_model_the_tightest_of_every_method(self):
         beside = [("a9a", "idca", k) for k in (0.4, 0.1, 0.2)] + [("a9a", "alm", 0.3), ("bank", "idca", 0.05)]
         beside += [("a9a", "unconstrained", math.inf)]
-        found = nulls.neighbours(self.evidence(*beside), Setting("psp", "a9a", "unconstrained", math.inf))
+        found = null_models.neighbours(self.evidence(*beside), Setting("psp", "a9a", "unconstrained", math.inf))
         assert set(found) == {"IDCA at 0.1", "ALM at 0.3"}
 
     @pytest.mark.parametrize("positive", [3, 7])
@@ -189,11 +189,11 @@ class TestNulls:
         path = tmp_path / "data/processed/small"
         path.mkdir(parents=True)
         np.savez(path / "table.npz", y=np.where(np.arange(10) < positive, 1.0, -1.0))
-        assert nulls._constant(tmp_path, "small", "accuracy") == pytest.approx(0.7)
-        assert math.isnan(nulls._constant(tmp_path, "other", "accuracy"))
-        assert nulls._constant(tmp_path, "small", "auc") == 0.5
-        assert nulls._constant(tmp_path, "small", "rank_gap") == 1.0
-        assert math.isnan(nulls._constant(tmp_path, "small", "positive_rate"))
+        assert null_models._constant(tmp_path, "small", "accuracy") == pytest.approx(0.7)
+        assert math.isnan(null_models._constant(tmp_path, "other", "accuracy"))
+        assert null_models._constant(tmp_path, "small", "auc") == 0.5
+        assert null_models._constant(tmp_path, "small", "rank_gap") == 1.0
+        assert math.isnan(null_models._constant(tmp_path, "small", "positive_rate"))
 
 
 class TestCompared:

@@ -10,7 +10,7 @@ from reproduction.exhibits import exhibit
 from reproduction.exhibits.kinds import claims
 from reproduction.grid.config import load_config
 from reproduction.jobs import scorecard as job
-from reproduction.verdicts import scorecard, standing, verdict
+from reproduction.verdicts import baseline_scorecard, scorecard, verdict
 from reproduction.verdicts.claim import load
 from reproduction.verdicts.line import LACKS, OURS, robust
 from tests.workflow.project import ROOT
@@ -20,7 +20,7 @@ COMMITTED = ROOT / "reports" / "scorecard.csv"
 
 @pytest.fixture
 def before():
-    return standing.load(COMMITTED)
+    return baseline_scorecard.load(COMMITTED)
 
 
 @pytest.fixture
@@ -54,7 +54,7 @@ def test_the_committed_scorecard_is_read_and_written_without_change(before, tmp_
 
 
 def test_no_two_lines_have_one_key(before):
-    keys = [key for key, _ in standing._keyed(before)]
+    keys = [key for key, _ in baseline_scorecard._keyed(before)]
     assert len(keys) == len(set(keys))
 
 
@@ -71,7 +71,7 @@ def test_exhibits_of_claims_say_what_the_scorecard_says(before):
             continue
         path = ROOT / "reports" / name / f"{name}.csv"
         if source == "lines":
-            lines = scorecard.rounded(standing.load(path))
+            lines = scorecard.rounded(baseline_scorecard.load(path))
             assert lines == [line for line in before if line["claim"] and line["paper"] == lines[0]["paper"]], name
             continue
         with path.open(encoding="utf-8", newline="") as stream:
@@ -98,7 +98,7 @@ def test_lines_that_cannot_be_decided_are_refused_and_nothing_is_written(here, b
 
 def test_what_lacks_its_runs_is_kept_and_the_rest_is_written(here, before, folder):
     job.write_all(load_config(ROOT / "params.yaml"), folder, ROOT, job.Undecided.KEEP)
-    for found, stood, now in zip(standing.load(folder / "scorecard.csv"), before, here, strict=True):
+    for found, stood, now in zip(baseline_scorecard.load(folder / "scorecard.csv"), before, here, strict=True):
         assert found == (stood if now[LACKS] else {key: now[key] for key in now if key != LACKS})
 
 
@@ -108,27 +108,27 @@ def test_a_claim_of_which_there_is_one_line_now_keeps_all_that_it_had(before):
     of = [line for line in before if line["claim"] == name]
     assert len(of) > 1
     one = of[0] | {"verdict": "not run", "dataset": "", LACKS: True}
-    assert standing.keep([one], before)[: len(of)] == of
-    assert standing.keep([one | {LACKS: False}], of) == [one | {LACKS: False}]
+    assert baseline_scorecard.keep([one], before)[: len(of)] == of
+    assert baseline_scorecard.keep([one | {LACKS: False}], of) == [one | {LACKS: False}]
 
 
 def test_questions_that_are_not_asked_without_runs_stay_at_the_end(before):
     asked = [line for line in before if line["section"] == OURS and not line["claim"]]
     rest = [line for line in before if line not in asked]
-    assert asked and standing.keep(rest, before) == before
+    assert asked and baseline_scorecard.keep(rest, before) == before
 
 
 def test_replaced_lines_are_not_run(here, before, folder):
     job.write_all(load_config(ROOT / "params.yaml"), folder, ROOT, job.Undecided.REPLACE)
-    found = standing.load(folder / "scorecard.csv")
+    found = baseline_scorecard.load(folder / "scorecard.csv")
     assert len(undone(found)) == len(undone(here)) > len(undone(before))
     assert {line["note"] for line in found} == {"found here"}
 
 
 def test_what_was_not_run_before_loses_nothing(before):
     undone = [line | {"verdict": "not run"} for line in before]
-    assert len(standing.lost(undone, before)) == sum(line["verdict"] != "not run" for line in before)
-    assert not standing.lost(before, undone)
+    assert len(baseline_scorecard.lost(undone, before)) == sum(line["verdict"] != "not run" for line in before)
+    assert not baseline_scorecard.lost(before, undone)
 
 
 @pytest.mark.parametrize("text", ["", "a,b\n1,2\n", "\xff"])
@@ -136,7 +136,7 @@ def test_a_file_that_is_no_scorecard_is_named(tmp_path, text):
     path = tmp_path / "scorecard.csv"
     path.write_bytes(text.encode("latin-1"))
     with pytest.raises(DataError, match=r"scorecard\.csv.*delete it"):
-        standing.load(path)
+        baseline_scorecard.load(path)
 
 
 def test_the_page_says_what_the_file_says(before, tmp_path, monkeypatch):
@@ -148,7 +148,7 @@ def test_the_page_says_what_the_file_says(before, tmp_path, monkeypatch):
     monkeypatch.setattr(job.answers, "scorecard_lines", lambda config, root: fine)
     monkeypatch.setattr(job.page, "write", lambda config, target, root, lines: shown.extend(lines) or target)
     job.write_all(load_config(ROOT / "params.yaml"), tmp_path, ROOT)
-    kept = standing.load(tmp_path / "scorecard.csv")
+    kept = baseline_scorecard.load(tmp_path / "scorecard.csv")
     assert [line["reproduced"] for line in shown if "reproduced" in line] == [
         line["reproduced"] for line in kept if "reproduced" in line
     ]
@@ -159,20 +159,20 @@ def test_a_line_that_is_decided_otherwise_says_in_what(before):
     place = next(n for n, line in enumerate(found) if line["verdict"] == "holds")
     found[place] |= {"verdict": "fails"}
     found[place + 1] |= {"verdict": "not run"}
-    both = standing.decided_in_both(found, before)
+    both = baseline_scorecard.decided_in_both(found, before)
     assert len(both) == sum(line["verdict"] != "not run" for line in before) - 1
-    (said,) = filter(None, (standing.difference(*pair) for pair in both))
+    (said,) = filter(None, (baseline_scorecard.difference(*pair) for pair in both))
     assert said.startswith(f"verdict of {before[place]['exhibit']}, ") and said.endswith("the results give 'fails'")
 
 
 def test_what_lacks_its_runs_is_compared_in_what_its_own_test_says(before):
     line = next(one for one in before if one["verdict"] == "holds")
     again = line | {"p_value": 0.5, "nulls": "taken from data that are not here"}
-    assert not standing.difference(line, again | {LACKS: True})
+    assert not baseline_scorecard.difference(line, again | {LACKS: True})
     for name in ("verdict", "reproduced", "ci_low", "ci_high", "n", "statistic"):
-        said = standing.difference(line, again | {LACKS: True, name: "another"})
+        said = baseline_scorecard.difference(line, again | {LACKS: True, name: "another"})
         assert said.startswith(f"{name} of ") and said.endswith("the results give 'another'")
-    assert standing.difference(line, again | {LACKS: False}).partition(" of ")[0] in ("nulls", "p_value")
+    assert baseline_scorecard.difference(line, again | {LACKS: False}).partition(" of ")[0] in ("nulls", "p_value")
 
 
 def test_the_table_of_claims_says_what_the_verdict_says_of_them(before):

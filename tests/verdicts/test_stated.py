@@ -11,7 +11,7 @@ from partialfair.data.dataset import Dataset
 from partialfair.errors import ConfigError
 from reproduction.exhibits import answers, exhibit
 from reproduction.grid.config import load_config
-from reproduction.verdicts import scorecard, stated
+from reproduction.verdicts import scorecard, stated_numbers
 from reproduction.verdicts.line import SETTINGS, counts
 from reproduction.verdicts.published import Published
 
@@ -48,7 +48,7 @@ def shown(tmp_path):
 def found(shown, published, parts=None, **source):
     name = f"{published.algorithm}.{published.metric}" if published.algorithm else published.metric
     extra = {"parts": parts} if parts else {}
-    return stated.reproduce(shown, published, stated.StatedSources(sources={name: source}, **extra))
+    return stated_numbers.reproduce(shown, published, stated_numbers.StatedSources(sources={name: source}, **extra))
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ def test_settings_of_the_grid(shown, published, source, value, verdict):
     [(0.308, 0.3084, True), (0.308, 0.3086, False), (9.0, 9.4, False), (1e-5, 1.4e-5, False), (1e-5, 1e-5, True)],
 )
 def test_rounded_to_what_is_printed(printed, ours, same):
-    assert (abs(ours - printed) <= stated._half_unit(printed)) is same
+    assert (abs(ours - printed) <= stated_numbers._half_unit(printed)) is same
 
 
 def test_lines_are_listed_and_not_counted(shown):
@@ -137,21 +137,21 @@ def test_rows_of_raw_files_are_counted_together(tmp_path: Path) -> None:
     config = SimpleNamespace(dataset_options=lambda name: {"module": "adult_age"})
     evidence = SimpleNamespace(root=tmp_path, config=config)
     row = Published("p", "e", "adult", "", "", "", "", "n_instances_raw", 3.0)
-    places = stated.StatedSources.model_validate(
+    places = stated_numbers.StatedSources.model_validate(
         {"sources": {"n_instances_raw": {"lines_of": ["adult.data", "adult.test"]}}, "tables": {"adult": "dp_adult"}}
     )
-    assert stated.reproduce(evidence, row, places).estimate is None  # type: ignore[arg-type]
+    assert stated_numbers.reproduce(evidence, row, places).estimate is None  # type: ignore[arg-type]
     (folder / "adult.test").write_text("|1x3 Cross validator\n3, c\n")
-    outcome = stated.reproduce(evidence, row, places)  # type: ignore[arg-type]
+    outcome = stated_numbers.reproduce(evidence, row, places)  # type: ignore[arg-type]
     assert outcome.estimate is not None and outcome.estimate.mean == 3 and outcome.verdict == "as stated"
 
 
 def test_what_holds_by_construction_is_said_so_and_not_compared() -> None:
-    places = stated.StatedSources.model_validate(
+    places = stated_numbers.StatedSources.model_validate(
         {"sources": {"n_layers": {"by_construction": "one hidden layer and the output"}}}
     )
     row = Published("p", "e", "", "", "", "", "", "n_layers", 2.0)
-    outcome = stated.reproduce(SimpleNamespace(), row, places)  # type: ignore[arg-type]
+    outcome = stated_numbers.reproduce(SimpleNamespace(), row, places)  # type: ignore[arg-type]
     assert (outcome.verdict, outcome.note, outcome.estimate) == (
         "by construction",
         "one hidden layer and the output",
@@ -162,8 +162,10 @@ def test_what_holds_by_construction_is_said_so_and_not_compared() -> None:
 def test_of_several_sources_the_most_particular_counts() -> None:
     names = ["bank", "x", "bank.x", "idca.x"]  # the most particular comes last
     for count in range(1, len(names) + 1):
-        places = stated.StatedSources.model_validate({"sources": {name: {"absent": name} for name in names[:count]}})
-        outcome = stated.reproduce(None, row("x", 1.0, algorithm="idca"), places)  # type: ignore[arg-type]
+        places = stated_numbers.StatedSources.model_validate(
+            {"sources": {name: {"absent": name} for name in names[:count]}}
+        )
+        outcome = stated_numbers.reproduce(None, row("x", 1.0, algorithm="idca"), places)  # type: ignore[arg-type]
         assert outcome.note == names[count - 1]
 
 

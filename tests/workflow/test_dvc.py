@@ -18,7 +18,7 @@ import pytest
 from dvc.utils.hydra import apply_overrides
 
 from reproduction.grid.config import load_config
-from reproduction.verify.torn_lock import remove_torn_lock
+from reproduction.verify.dvc_lock import remove_torn_lock
 from tests.workflow.project import LIMIT, ROOT, TINY, Project, make_project, share_kernels
 
 pytestmark = pytest.mark.slow

@@ -2,10 +2,7 @@
 
 import copy
 import json
-import os
 import re
-import shutil
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,8 +13,6 @@ from urllib.parse import unquote
 import pyarrow.parquet as pq
 import pytest
 
-from partialfair.errors import ConfigError
-from reproduction.commands import unchanged as look
 from tests.workflow.project import TINY, Project, edit, make_project
 
 pytestmark = pytest.mark.slow
@@ -87,62 +82,6 @@ def test_snakemake_report(built: Project):
 
 def test_nothing_is_left_to_do(built: Project):
     assert not built.planned("demo")
-
-
-def test_what_has_changed_since_all_was_made_is_named(built: Project):
-    """Without Snakemake, which agrees in the end; only it says that all is made."""
-
-    def unchanged(*arguments: str, check: bool = True) -> tuple[int, str]:
-        done = built.run(
-            "env", "PYTHONPATH=src", "python", "-m", "partialfair", "unchanged", "demo", *arguments, check=check
-        )
-        return done.returncode, done.stdout + done.stderr
-
-    assert unchanged(check=False) == (1, "demo: not known to be made; --record asks Snakemake\n")
-    unchanged("--record")
-    assert "nothing to do" in unchanged()[1]
-    run, raw = built.folder / f"{TRAINED}/alm/kappa=0.2/seed=0/metrics.json", built.folder / "data/raw/new.csv"
-    for path, name in (
-        (run, "data/runs"),
-        (built.folder / "params.yaml", "the grid or the workflow"),
-        (built.folder / "dvc.yaml", "the grid or the workflow"),
-        (built.folder / "workflow/rules/train.smk", "the grid or the workflow"),
-        (built.folder / "src/partialfair/algorithms/linear/alm.py", "the source, or a package beside it"),
-    ):
-        date = path.stat().st_mtime_ns
-        with temporarily(path):
-            path.write_bytes(path.read_bytes() + b"\n")
-            status, said = unchanged(check=False)
-            assert status == 1 and f"changed since all was made: {name}\n" in said, said
-        os.utime(path, ns=(date, date))
-        assert unchanged()[0] == 0
-    raw.parent.mkdir(parents=True)
-    raw.touch()
-    assert "changed since all was made: data/raw\n" in unchanged(check=False)[1]
-    shutil.rmtree(raw.parent)
-    # What is not made is not recorded, nor forgotten what was.
-    with temporarily(built.folder / "reports/demo/scorecard.csv") as scorecard:
-        scorecard.unlink()
-        assert "Snakemake would still do something" in unchanged("--record", check=False)[1]
-    assert "changed since all was made: reports\n" in unchanged(check=False)[1]
-
-
-def test_what_changes_while_snakemake_looks_is_not_recorded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    monkeypatch.chdir(tmp_path)
-    made = Path("data/runs/model.npz")
-    made.parent.mkdir(parents=True)
-    with pytest.raises(ConfigError, match="no Snakefile"):
-        look.record("all", Path("params.yaml"))
-    Path("Snakefile").touch()
-
-    def asked(*_: object, **__: object) -> subprocess.CompletedProcess[str]:
-        made.touch()
-        return subprocess.CompletedProcess((), 0, "Nothing to be done", "")
-
-    monkeypatch.setattr(look.subprocess, "run", asked)
-    with pytest.raises(ConfigError, match="data/runs changed while Snakemake looked"):
-        look.record("all", Path("params.yaml"))
-    assert look.changes("all", Path("params.yaml")) is None
 
 
 def test_summary_is_printed(built: Project):

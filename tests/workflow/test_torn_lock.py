@@ -6,14 +6,14 @@ import pytest
 from typer.testing import CliRunner
 
 from partialfair.commands.cli import app
-from reproduction.verify import torn_lock
-from reproduction.verify.torn_lock import RWLOCK, remove_torn_lock
+from reproduction.verify import dvc_lock
+from reproduction.verify.dvc_lock import RWLOCK, remove_torn_lock
 
 
 @pytest.fixture
 def lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where the list stands in an empty project."""
-    monkeypatch.setattr(torn_lock, "_PATIENCE", 0.0)
+    monkeypatch.setattr(dvc_lock, "_PATIENCE", 0.0)
     path = tmp_path / RWLOCK
     path.parent.mkdir(parents=True)
     return path
@@ -33,7 +33,7 @@ def test_a_list_that_can_be_read_stays(lock: Path, tmp_path: Path):
 
 def test_a_list_that_is_being_written_stays(lock: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     lock.write_text("")
-    monkeypatch.setattr(torn_lock.time, "sleep", lambda seconds: lock.write_text("{}"))
+    monkeypatch.setattr(dvc_lock.time, "sleep", lambda seconds: lock.write_text("{}"))
     assert remove_torn_lock(tmp_path) is None and lock.exists()
 
 

@@ -46,7 +46,7 @@ def read_folder(
     y, member = (values[:, column] for column in chosen)
     _require_images(folder / IMAGES, names)
     return Dataset(
-        X=ImageRows.whole(decode(folder / IMAGES, names, size), (3, size, size)),
+        X=ImageRows.of_pixels(decode(folder / IMAGES, names, size), (3, size, size)),
         y=y.astype(np.float64),
         group=(member == 1).astype(np.int16),
         feature_names=(),

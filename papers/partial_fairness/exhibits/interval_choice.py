@@ -23,7 +23,7 @@ from reproduction.exhibits import canvas, style
 from reproduction.exhibits.exhibit import Context, ExhibitKind, Line, Options
 from reproduction.grid import paths
 from reproduction.verdicts import run_scores
-from reproduction.verdicts.lookups import is_here
+from reproduction.verdicts.missing_files import is_here
 from reproduction.verdicts.results import Setting
 
 COLUMNS = (

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from partialfair.metrics.ranks import count_above
-from reproduction.exhibits import canvas, runs, style
+from reproduction.exhibits import canvas, run_files, style
 from reproduction.exhibits.exhibit import Context, ExhibitKind, Options
 from reproduction.verdicts.results import Setting, by_seed
 
@@ -46,7 +46,7 @@ def rank_curve(scores: NDArray[np.floating], group: NDArray[np.integer], points:
 
 def settings(context: Context[RankCurves]) -> dict[str, list[Setting]]:
     """Return the settings that are shown, by dataset."""
-    return runs.tightening(context, context.options.algorithm, context.options.kappas)
+    return run_files.tightening(context, context.options.algorithm, context.options.kappas)
 
 
 def _seeds_last_named(context: Context[RankCurves]) -> list[int]:
@@ -68,7 +68,7 @@ def _panel_points(context: Context[Any], setting: Setting) -> Iterator[dict[str,
         is_named = seed == _seeds_last_named(context)[-1]
         content = {"dataset": setting.dataset, "algorithm": setting.algorithm, "kappa": setting.kappa, "seed": seed}
         content |= {"named_seed": int(is_named), "largest_gap_inside": round(gaps.get(seed, math.nan), 5)}
-        test_scores, reason = runs.test_scores(context, setting, seed)
+        test_scores, reason = run_files.test_scores(context, setting, seed)
         if test_scores is None:
             yield content | {"note": reason}
             continue
@@ -83,7 +83,7 @@ def _draw(context: Context[Any], points: list[dict[str, Any]]) -> Any:
     size = (3.15 * max(map(len, rows.values())) + 0.3, 3.15 * len(rows) + 0.8)
     figure, axes = plt.subplots(len(rows), max(map(len, rows.values())), figsize=size, squeeze=False)
     for line_of_axes, (dataset, panels) in zip(axes, rows.items(), strict=True):
-        names = runs.group_names(context, dataset)
+        names = run_files.group_names(context, dataset)
         for axis, setting in zip(line_of_axes, panels, strict=False):
             setting_points = [p for p in points if (p["dataset"], p["kappa"]) == (dataset, setting.kappa)]
             _panel(axis, setting_points, context.config.experiment(setting.experiment).runs[dataset].interval)

@@ -8,8 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from partialfair.audit import pictures, words
-from partialfair.audit.choose import chosen_by
+from partialfair.audit import pictures, sentences
 from partialfair.audit.measures import PARTIAL, QUALITY, WHOLE
 from partialfair.audit.rates import RATES, RATIO
 from partialfair.pages import cells
@@ -65,12 +64,12 @@ class Grid:
 
 @cache
 def environment(*folders: Path) -> Any:
-    """The templates of audits before those of all pages, and those of further folders before both."""
+    """Return the templates of audits before those of all pages, and those of further folders before both."""
     import jinja2
 
     common = cells.environment()
-    own = [jinja2.FileSystemLoader(folder) for folder in (*folders, TEMPLATES)]
-    return common.overlay(loader=jinja2.ChoiceLoader([*own, common.loader]))
+    loaders = [jinja2.FileSystemLoader(folder) for folder in (*folders, TEMPLATES)]
+    return common.overlay(loader=jinja2.ChoiceLoader([*loaders, common.loader]))
 
 
 def page(result: "AuditResult") -> str:
@@ -82,12 +81,12 @@ def page(result: "AuditResult") -> str:
         .render(
             result=result,
             byline=byline(result),
-            gate_sentence=words.gate_sentence(result.gates),
-            headline=words.headline(result),
-            where=words.place(result),
-            whole=words.is_whole(result),
+            gate_sentence=sentences.gate_sentence(result.gates),
+            headline=sentences.headline(result),
+            where=sentences.ranks_text(result),
+            whole=sentences.is_whole(result),
             gates=_gate_table(result),
-            remedies=words.remedies(result),
+            remedies=sentences.remedies(result),
             groups=_group_table(result),
             rate_meanings=RATE_MEANINGS,
             group_notes=_group_notes(result),
@@ -99,8 +98,10 @@ def page(result: "AuditResult") -> str:
             figures=pictures.all_of(result),
             drawn_gap=pictures.shows_gap(result),
             left_out=len(result.curve.names) - len(pictures.largest(result.curve)),
-            out_of_scope=words.out_of_scope(result),
-            chosen_by=chosen_by(result.suggestion, "statistical parity violation") if result.suggestion else "",
+            out_of_scope=sentences.out_of_scope(result),
+            chosen_by=sentences.chosen_by(result.suggestion, "statistical parity violation")
+            if result.suggestion
+            else "",
             not_suggested=_not_suggested(result),
             facts=_facts(result),
         )
@@ -115,8 +116,8 @@ def summary(result: "AuditResult") -> str:
         .get_template("summary.html.j2")
         .render(
             result=result,
-            gate_sentence=words.gate_sentence(result.gates),
-            headline=words.headline(result),
+            gate_sentence=sentences.gate_sentence(result.gates),
+            headline=sentences.headline(result),
             tables=[table for table in (_gate_table(result), _group_table(result)) if table],
             metrics=_metric_table(result, notes),
             notes=notes,
@@ -125,7 +126,7 @@ def summary(result: "AuditResult") -> str:
 
 
 def _not_suggested(result: "AuditResult") -> str:
-    """Why no interval is suggested, where none is."""
+    """Return why no interval is suggested, where none is."""
     if not math.isfinite(result.threshold):
         return "None: the decision threshold is not a finite number."
     if {line.positive_rate.value for line in result.groups} in ({0.0}, {1.0}):
@@ -135,14 +136,14 @@ def _not_suggested(result: "AuditResult") -> str:
 
 def byline(result: "AuditResult") -> str:
     """Return who made the audit, when, and who answers for the model."""
-    by, owner, date = (result.record.get(name) for name in ("by", "owner", "date"))
+    auditor, owner, date = (result.record.get(name) for name in ("by", "owner", "date"))
     when = f" on {datetime.fromisoformat(str(date)):%-d %B %Y, %H:%M} UTC" if date else ""
     made = (
-        f"Audit made by {by}{when}."
-        if by
+        f"Audit made by {auditor}{when}."
+        if auditor
         else f"Audit made{when or ' at a time that is not stated'}; by whom is not stated."
     )
-    return f"{made} Who answers for the model: {owner or words.NOT_STATED}."
+    return f"{made} Who answers for the model: {owner or sentences.NOT_STATED}."
 
 
 def _facts(result: "AuditResult") -> list[tuple[str, str]]:
@@ -157,9 +158,9 @@ def _facts(result: "AuditResult") -> list[tuple[str, str]]:
     if result.confidence_intervals:
         intervals = f"{result.level:.0%}, in closed form: exact ones of rates, those of gaps made of them"
     facts = [
-        ("Audit made by", record.get("by") or words.NOT_STATED),
-        ("Date", record.get("date") or words.NOT_STATED),
-        ("Who answers for the model", record.get("owner") or words.NOT_STATED),
+        ("Audit made by", record.get("by") or sentences.NOT_STATED),
+        ("Date", record.get("date") or sentences.NOT_STATED),
+        ("Who answers for the model", record.get("owner") or sentences.NOT_STATED),
         ("Command that makes it again", record.get("command") or "none: it was made in Python"),
         ("File of scores", result.source),
         ("SHA-256 of the file", record.get("file_sha256") or "none: the scores were given in Python"),
@@ -174,7 +175,7 @@ def _facts(result: "AuditResult") -> list[tuple[str, str]]:
     return [(name, str(text)) for name, text in facts]
 
 
-def _all(result: "AuditResult") -> "dict[str, Measurement]":
+def _measurements(result: "AuditResult") -> "dict[str, Measurement]":
     return {**result.measured.quality, **result.measured.overall, RATIO: result.ratio}
 
 
@@ -182,20 +183,20 @@ def _gate_table(result: "AuditResult") -> Grid | None:
     """Limit, measurement and outcome of every gate."""
     if not result.gates:
         return None
-    found = _all(result)
+    measurements = _measurements(result)
     percent = f"{result.level:.0%} confidence interval"
     columns = [("what is limited", ""), ("limit", ""), ("measured", percent), ("outcome", "")]
-    return Grid("Gates", columns, [_gate_row(gate, found[gate.metric]) for gate in result.gates])
+    return Grid("Gates", columns, [_gate_row(gate, measurements[gate.metric]) for gate in result.gates])
 
 
-def _gate_row(gate: "Gate", found: "Measurement") -> list[Item]:
+def _gate_row(gate: "Gate", measurement: "Measurement") -> list[Item]:
     notes = [f"{gate.groups[0]!r} lower than {gate.groups[1]!r}"] if gate.groups else []
-    notes += [text for text in (gate.reason, words.near_limit(gate, found)) if text]
+    notes += [text for text in (gate.reason, sentences.near_limit(gate, measurement)) if text]
     measured = Item("not measured", (), "none")
     if gate.value is not None:
-        measured = Item(words.beside(gate.value, gate.limit), ends=words.ends(found))
+        measured = Item(sentences.beside(gate.value, gate.limit), ends=sentences.interval_text(measurement))
     return [
-        Item(words.title(gate.metric), (gate.metric,), "text"),
+        Item(sentences.title(gate.metric), (gate.metric,), "text"),
         Item(f"{'at least' if gate.metric == RATIO else 'at most'} {gate.limit:g}"),
         measured,
         Item("passed" if gate.passed else "failed", notes, f"text verdict {'good' if gate.passed else 'bad'}"),
@@ -206,14 +207,16 @@ def _lines(*texts: str) -> list[str]:
     return [text for text in texts if text]
 
 
-def _item(found: "Measurement", notes: list[str], between: str = "") -> Item:
+def _item(measurement: "Measurement", notes: list[str], between: str = "") -> Item:
     """A number with its interval and the groups that it is between, or the number of the note that says why not."""
-    if found.value is None:
-        return Item("not measured", (_note(found.reason, notes),), "none")
-    left_out = (
-        f"leaves out {words.counted(found.left_out, 'pair')}, {_note(found.reason, notes)}" if found.left_out else ""
+    if measurement.value is None:
+        return Item("not measured", (_note(measurement.reason, notes),), "none")
+    left_out = ""
+    if measurement.left_out:
+        left_out = f"leaves out {sentences.counted(measurement.left_out, 'pair')}, {_note(measurement.reason, notes)}"
+    return Item(
+        sentences.fixed(measurement.value), _lines(between, left_out), ends=sentences.interval_text(measurement)
     )
-    return Item(words.fixed(found.value), _lines(between, left_out), ends=words.ends(found))
 
 
 def _note(reason: str, notes: list[str]) -> str:
@@ -222,38 +225,49 @@ def _note(reason: str, notes: list[str]) -> str:
     return f"note {notes.index(reason) + 1}"
 
 
+def _number_item(measurement: "Measurement") -> Item:
+    """Return a number with its interval, or a dash where there is none."""
+    if measurement.value is None:
+        return Item("–", (), "none")
+    return Item(sentences.fixed(measurement.value), ends=sentences.interval_text(measurement))
+
+
 def _metric_table(result: "AuditResult", notes: list[str]) -> Grid:
-    """Metrics on I and on all ranks, or on all ranks alone where I is all of them."""
-    found, whole = _all(result), words.is_whole(result)
+    """Return the metrics on I and on all ranks, or on all ranks alone where I is all of them."""
+    measurements, all_ranks = _measurements(result), sentences.is_whole(result)
 
     def item(name: str) -> Item:
-        return _item(found[name], notes, result.between(found[name]).removeprefix("; "))
+        return _item(measurements[name], notes, result.between(measurements[name]).removeprefix("; "))
 
     rows = []
     for name in PARTIAL:
         full = f"{name}_full"
-        if whole and full not in WHOLE:
+        if all_ranks and full not in WHOLE:
             continue  # on all ranks it is the line above
-        codes = (name,) if whole or full not in WHOLE else (f"{name}, on all ranks {full}",)
-        heading = words.title(full if whole else name).removesuffix(", whole range")
-        on_all = [] if whole else [item(full) if full in WHOLE else Item("as above", (), "none")]
-        rows.append([Item(heading, codes, "text"), Item(words.meaning(name, whole), (), "text"), item(name), *on_all])
+        codes = (name,) if all_ranks or full not in WHOLE else (f"{name}, on all ranks {full}",)
+        heading = sentences.title(full if all_ranks else name).removesuffix(", whole range")
+        on_all = [] if all_ranks else [item(full) if full in WHOLE else Item("as above", (), "none")]
+        rows.append(
+            [Item(heading, codes, "text"), Item(sentences.meaning(name, all_ranks), (), "text"), item(name), *on_all]
+        )
     rows.append(
         [
-            Item(words.title(RATIO), (RATIO,), "text"),
-            Item(words.MEANINGS[RATIO], (), "text"),
-            *([] if whole else [Item("–", (), "none")]),
+            Item(sentences.title(RATIO), (RATIO,), "text"),
+            Item(sentences.MEANINGS[RATIO], (), "text"),
+            *([] if all_ranks else [Item("–", (), "none")]),
             item(RATIO),
         ]
     )
-    places = [("on all ranks", "")] if whole else [(words.place(result), ""), ("on all ranks", "")]
+    places = [("on all ranks", "")] if all_ranks else [(sentences.ranks_text(result), ""), ("on all ranks", "")]
     return Grid("Violations", [("measure", ""), ("what 0 means", ""), *places], rows)
 
 
 def _quality_table(result: "AuditResult", notes: list[str]) -> Grid:
-    found = result.measured.quality
-    columns = [("of all rows together", "")] + [(words.title(name), name) for name in QUALITY]
-    return Grid("Quality", columns, [[Item("all rows", (), "text"), *(_item(found[name], notes) for name in QUALITY)]])
+    measurements = result.measured.quality
+    columns = [("of all rows together", "")] + [(sentences.title(name), name) for name in QUALITY]
+    return Grid(
+        "Quality", columns, [[Item("all rows", (), "text"), *(_item(measurements[name], notes) for name in QUALITY)]]
+    )
 
 
 def _measured_rates(result: "AuditResult") -> list[str]:
@@ -261,25 +275,20 @@ def _measured_rates(result: "AuditResult") -> list[str]:
 
 
 def _group_table(result: "AuditResult") -> Grid:
-    """Rows and rates of every group; rates that no group has are left to the notes."""
-    rates, whole = _measured_rates(result), words.is_whole(result)
+    """Return the rows and rates of every group; rates that no group has are left to the notes."""
+    rates, all_ranks = _measured_rates(result), sentences.is_whole(result)
     rows = []
     for line in result.groups:
-        kept = "" if whole else f"{line.kept:,}\N{NO-BREAK SPACE}in\N{NO-BREAK SPACE}I"
-        row = [Item(line.name, _lines(line.reason), "text"), Item(f"{line.rows:,}", ends=kept)]
+        rows_in_interval = "" if all_ranks else f"{line.kept:,}\N{NO-BREAK SPACE}in\N{NO-BREAK SPACE}I"
+        row = [Item(line.name, _lines(line.reason), "text"), Item(f"{line.rows:,}", ends=rows_in_interval)]
         row.append(Item(f"{line.median_score:.3g}"))
-        for name in rates:
-            found = getattr(line, name)
-            row.append(
-                Item("–", (), "none") if found.value is None else Item(words.fixed(found.value), ends=words.ends(found))
-            )
-        rows.append(row)
+        rows.append(row + [_number_item(getattr(line, name)) for name in rates])
     named = [(RATE_TITLES.get(name, name.replace("_", " ")), "") for name in rates]
     return Grid("Groups", [("group", ""), ("rows", ""), ("median score", ""), *named], rows)
 
 
 def _group_notes(result: "AuditResult") -> list[str]:
-    """Why some rates are not in the table, each reason once with the rates that it holds for."""
+    """Return why some rates are not in the table, each reason once with the rates that it holds for."""
     reasons: dict[str, list[str]] = {}
     for name in (name for name in RATES if name not in _measured_rates(result)):
         title = RATE_TITLES.get(name, name.replace("_", " "))
@@ -295,15 +304,11 @@ def _pair_table(result: "AuditResult") -> Grid:
         return math.inf if value is None else -value
 
     rows = []
-    shown = [name for name in PARTIAL if any(found[name].value is not None for found in result.measured.pairs.values())]
-    if words.is_whole(result):
-        shown = [name for name in shown if f"{name}_full" in WHOLE]
-    for (a, b), found in sorted(result.measured.pairs.items(), key=worst)[:MOST_PAIRS]:
-        line = [Item(f"{result.groups[a].name}, {result.groups[b].name}", (), "text")]
-        for name in shown:
-            value = found[name]
-            line.append(
-                Item("–", (), "none") if value.value is None else Item(words.fixed(value.value), ends=words.ends(value))
-            )
-        rows.append(line)
-    return Grid("Pairs of groups", [("pair of groups", ""), *((words.title(name), name) for name in shown)], rows)
+    by_pair = result.measured.pairs.values()
+    metrics = [name for name in PARTIAL if any(numbers[name].value is not None for numbers in by_pair)]
+    if sentences.is_whole(result):
+        metrics = [name for name in metrics if f"{name}_full" in WHOLE]
+    for (a, b), measurements in sorted(result.measured.pairs.items(), key=worst)[:MOST_PAIRS]:
+        pair = Item(f"{result.groups[a].name}, {result.groups[b].name}", (), "text")
+        rows.append([pair, *(_number_item(measurements[name]) for name in metrics)])
+    return Grid("Pairs of groups", [("pair of groups", ""), *((sentences.title(name), name) for name in metrics)], rows)

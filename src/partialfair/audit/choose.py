@@ -12,14 +12,12 @@ from partialfair.audit.reading import in_columns, named_columns, printable
 from partialfair.audit.result import suggested
 from partialfair.audit.run import MIN_GROUP_SIZE
 from partialfair.audit.sample import build_sample, counts_above
+from partialfair.audit.sentences import chosen_by
 from partialfair.data.columns import TableFile
 from partialfair.data.files import atomic_path
 from partialfair.data.intake import MISSING_WORDS
 from partialfair.errors import ConfigError, DataError
 from partialfair.metrics.choose_interval import LENGTHS, STEP, Suggestion, suggest_from_counts
-
-EQUAL = 1e-9
-"""Violations this near to each other are the same."""
 
 FORMATS = (".png", ".svg", ".pdf")
 
@@ -59,29 +57,29 @@ def suggest_for_file(
         raise ConfigError(f"minimum group size {min_group_size}: use at least 2, what a comparison needs")
     file = TableFile(path)
     names = named_columns(file, group)
-    wanted = [score, *names, *([weight] if weight else [])]
-    if len(set(wanted)) < len(wanted):
+    column_names = [score, *names, *([weight] if weight else [])]
+    if len(set(column_names)) < len(column_names):
         raise DataError(f"{path}: a column is given for two purposes; name each column once")
-    columns = file.columns(wanted)
+    columns = file.columns(column_names)
     try:
         groups = {name: columns[name] for name in names}
         weights = columns[weight] if weight else None
         sample = build_sample(
-            columns[score], groups, threshold=threshold, missing=missing, words=MISSING_WORDS, weights=weights
+            columns[score], groups, threshold=threshold, missing=missing, null_texts=MISSING_WORDS, weights=weights
         )
     except DataError as error:
         raise DataError(f"{printable(str(path))}: {in_columns(str(error), score, names, weight=weight)}") from None
     sizes = np.bincount(sample.group, minlength=len(sample.names))
-    kept = sizes >= min_group_size
-    if kept.sum() < 2:
-        found = ", ".join(f"{name}: {size}" for name, size in zip(sample.names, sizes, strict=True))
+    large = sizes >= min_group_size
+    if large.sum() < 2:
+        group_sizes = ", ".join(f"{name}: {size}" for name, size in zip(sample.names, sizes, strict=True))
         raise DataError(
-            f"{path}: fewer than two groups have at least {min_group_size} rows ({found}); add rows, merge groups, or "
-            "lower the minimum group size"
+            f"{path}: fewer than two groups have at least {min_group_size} rows ({group_sizes}); add rows, merge "
+            "groups, or lower the minimum group size"
         )
     if not math.isfinite(sample.threshold):
         raise ConfigError(f"threshold is {sample.threshold}, by which nothing is decided; use a finite number")
-    counts = counts_above(sample.of_groups(np.flatnonzero(kept)).tally, int(kept.sum()))
+    counts = counts_above(sample.of_groups(np.flatnonzero(large)).tally, int(large.sum()))
     rate = sample.decided
     if rate in (0.0, 1.0):
         raise ConfigError(
@@ -100,47 +98,39 @@ def run(source: Path, out: Path | None, as_json: bool, **options: Any) -> None:
     """
     if out is not None and out.suffix.lower() not in FORMATS:
         raise ConfigError(f"--out {out}: write a name that ends in {', '.join(FORMATS)}")
-    found, small = suggest_for_file(source, **options)
-    print(as_text(found, small) if not as_json else json.dumps(suggested(found) | {"not_compared": small}, indent=1))
+    suggestion, small = suggest_for_file(source, **options)
+    content = suggested(suggestion) | {"not_compared": small}
+    print(json.dumps(content, indent=1) if as_json else as_text(suggestion, small))
     if out is not None:
-        _draw(found, out)
+        _draw(suggestion, out)
         if not as_json:
             print(f"\n{printable(str(out))}")
 
 
-def as_text(found: Suggestion, small: Mapping[str, int] | None = None) -> str:
-    """The candidates as a table, the least alike first, and the groups that have too few rows to be compared."""
-    low, high = found.interval
+def as_text(suggestion: Suggestion, small: Mapping[str, int] | None = None) -> str:
+    """Return the candidates as a table, the least alike first, and the groups that have too few rows to be compared."""
+    low, high = suggestion.interval
     lines = [
         f"suggested interval: {low:g} {high:g}",
-        f"of those that cover the positive rate {found.positive_rate:.3f}, {chosen_by(found)}",
+        f"of those that cover the positive rate {suggestion.positive_rate:.3f}, {chosen_by(suggestion)}",
         "",
-        f"  {'interval':<14}{found.measure:>10}",
+        f"  {'interval':<14}{suggestion.measure:>10}",
     ]
-    for row in found.table.sort_values(["violation", "chosen"], ascending=False).itertuples():
+    for row in suggestion.table.sort_values(["violation", "chosen"], ascending=False).itertuples():
         value = "too few rows" if row.violation != row.violation else f"{row.violation:.4f}"
         lines.append(f"  {f'{row.alpha:g} {row.beta:g}':<14}{value:>10}{'  <- suggested' if row.chosen else ''}")
     if small:
-        few = ", ".join(f"{name} ({size})" for name, size in small.items())
-        lines += ["", f"not compared, as they have few rows: {few}"]
+        small_groups = ", ".join(f"{name} ({size})" for name, size in small.items())
+        lines += ["", f"not compared, as they have few rows: {small_groups}"]
     return "\n".join(lines)
 
 
-def chosen_by(found: Suggestion, name: str = "") -> str:
-    """Why a candidate was chosen, in words; of several with the largest violation it is not the only one."""
-    name = name or found.measure
-    count = int((found.table["violation"] >= found.violation_of(found.interval) - EQUAL).sum())
-    if count < 2:
-        return f"it has the largest {name}"
-    return f"it is one of {count} with the largest {name}, the shortest and most central of them"
-
-
-def _draw(found: Suggestion, out: Path) -> None:
+def _draw(suggestion: Suggestion, out: Path) -> None:
     import matplotlib as mpl
     from matplotlib import pyplot as plt
 
     mpl.use("agg")
-    figure = found.plot()
+    figure = suggestion.plot()
     with atomic_path(out) as path:
         figure.savefig(path, dpi=160, facecolor="white")
     plt.close(figure)

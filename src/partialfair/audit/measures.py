@@ -13,10 +13,10 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from partialfair.audit import limits
-from partialfair.audit.ends import LEAST_KEPT, thinned, violation_ends
+from partialfair.audit import confidence_limits
+from partialfair.audit.group_counts import full_ranges
+from partialfair.audit.interval_ends import LEAST_KEPT, thinned, violation_ends
 from partialfair.audit.sample import Sample
-from partialfair.audit.tally import whole
 from partialfair.data.intervals import FULL, GroupPairs, decides_nothing, part_above, require_rows
 from partialfair.errors import NotEstimableError
 from partialfair.metrics import get
@@ -102,49 +102,49 @@ def measure(
 def _largest(
     name: str, pairs: Mapping[Pair, Mapping[str, Measurement]], corrected: Mapping[Pair, Mapping[str, float]]
 ) -> Measurement:
-    """The largest violation over the pairs where it is estimable; what the others lack is its reason."""
-    usable = {pair: found[name] for pair, found in pairs.items() if found[name].value is not None}
-    left_out = [found[name].reason for pair, found in pairs.items() if pair not in usable]
+    """Return the largest violation over the pairs where it is estimable; what the others lack is its reason."""
+    usable = {pair: violations[name] for pair, violations in pairs.items() if violations[name].value is not None}
+    left_out = [violations[name].reason for pair, violations in pairs.items() if pair not in usable]
     note = joined(left_out)
     if not usable:
         return Measurement(None, reason=note, left_out=len(left_out))
-    worst = max(usable.values(), key=lambda found: found.value or 0.0)
+    worst = max(usable.values(), key=lambda violation: violation.value or 0.0)
     worst = replace(worst, reason=note, left_out=len(left_out))
-    without = next((found.no_interval for found in usable.values() if found.no_interval), "")
+    without = next((violation.no_interval for violation in usable.values() if violation.no_interval), "")
     if worst.low is None or without:
         return replace(worst, low=None, high=None, no_interval=without)
     low = max(corrected[pair][name] for pair in usable)
-    return replace(worst, low=low, high=max(found.high or 0.0 for found in usable.values()))
+    return replace(worst, low=low, high=max(violation.high or 0.0 for violation in usable.values()))
 
 
 def _of_pair(
     sample: Sample, unions: GroupPairs, pair: Pair, level: float, comparisons: int, intervals: bool
 ) -> tuple[dict[str, Measurement], dict[str, float]]:
-    """Violations of two groups, and their lower ends corrected for the number of pairs."""
+    """Return the violations of two groups, and their lower ends corrected for the number of pairs."""
     names = [sample.names[code] for code in pair]
-    own = (unions[pair[0]], unions[pair[1]])
-    two = sample.tally.of_groups(pair).counted(own)
-    both = replace(two, interval=whole(2))
+    pair_unions = (unions[pair[0]], unions[pair[1]])
+    replicates = sample.tally.of_groups(pair).counted(pair_unions)
+    unrestricted = replace(replicates, interval=full_ranges(2))
     rows, effective = sample.rows[list(pair)], sample.effective[list(pair)]
-    widest = _widest(two)
-    lower = _lower(two, pair, widest)
-    found: dict[str, Measurement] = {}
+    widest = _widest(replicates)
+    lower = _lower(replicates, pair, widest)
+    measurements: dict[str, Measurement] = {}
     corrected: dict[str, float] = {}
     for name in (*PARTIAL, *WHOLE):
-        kernel, part = (name.removesuffix("_full"), both) if name in WHOLE else (name, two)
+        kernel, compared = (name.removesuffix("_full"), unrestricted) if name in WHOLE else (name, replicates)
         try:
-            _require(kernel, part, rows)
-            value = _value(kernel, part)
+            _require(kernel, compared, rows)
+            value = _value(kernel, compared)
         except NotEstimableError as error:
             text = re.sub(r"\bgroup (\d+):", lambda match: f"group {names[int(match[1])]!r}:", str(error))
-            found[name] = Measurement(None, reason=text)
+            measurements[name] = Measurement(None, reason=text)
             continue
-        if name in DECIDED and (why := _no_decision(name, two, sample.threshold)):
-            found[name] = Measurement(None, reason=why)
+        if name in DECIDED and (why := _no_decision(name, replicates, sample.threshold)):
+            measurements[name] = Measurement(None, reason=why)
             continue
         measurement = Measurement(value, pair=lower[name])
         if intervals:
-            ends = violation_ends(kernel, part, np.array([value]), effective, (1 - level) / 2, comparisons)
+            ends = violation_ends(kernel, compared, np.array([value]), effective, (1 - level) / 2, comparisons)
             low, high, corrected[name] = (float(end[0]) for end in ends)
             if math.isnan(low):
                 measurement = replace(measurement, no_interval=TOO_FEW)
@@ -152,8 +152,8 @@ def _of_pair(
                 measurement = replace(measurement, low=low, high=high)
         if name == "rank_gap" and measurement.pair is not None:
             measurement = replace(measurement, shares=widest if measurement.pair == pair else widest[::-1])
-        found[name] = measurement
-    return found, corrected
+        measurements[name] = measurement
+    return measurements, corrected
 
 
 def _value(name: str, sample: Replicates) -> float:
@@ -174,116 +174,119 @@ def _require(name: str, sample: Replicates, rows: NDArray[np.int64]) -> None:
         raise NotEstimableError("no labels were given")
     if name in ("eop", "eod"):
         for index in (1,) if name == "eop" else (1, 0):
-            what = " with the positive label" if index else " with the negative label"
-            require_rows(sample.interval, rows[:, index], what)
+            rows_with = " with the positive label" if index else " with the negative label"
+            require_rows(sample.interval, rows[:, index], rows_with)
     require_rows(sample.interval, rows.sum(axis=1))
 
 
 def _quality(sample: Sample, level: float, intervals: bool) -> dict[str, Measurement]:
-    """Accuracy, area under the curve and rate of positive decisions of all rows."""
-    one = sample.tally.pooled().counted(whole(1))
+    """Return the accuracy, area under the curve and rate of positive decisions of all rows."""
+    pooled = sample.tally.pooled().counted(full_ranges(1))
     effective, tail = sample.effective_of_all, (1 - level) / 2
-    found: dict[str, Measurement] = {}
+    measurements: dict[str, Measurement] = {}
     for name in QUALITY:
-        if name in LABELLED and not one.labelled:
-            found[name] = Measurement(None, reason="no labels were given")
+        if name in LABELLED and not pooled.labelled:
+            measurements[name] = Measurement(None, reason="no labels were given")
             continue
         if name in DECIDED and (why := _no_threshold(sample.threshold)):
-            found[name] = Measurement(None, reason=why)
+            measurements[name] = Measurement(None, reason=why)
             continue
         try:
-            value = _value(name, one)
+            value = _value(name, pooled)
         except NotEstimableError as error:
-            found[name] = Measurement(None, reason=str(error))
+            measurements[name] = Measurement(None, reason=str(error))
             continue
         ends: tuple[float | None, float | None] = (None, None)
         if intervals and name == "auc":
-            ranks = thinned(one.above_by_label[0] / one.sizes[0][:, None])
-            low, high = limits.area_limits(ranks, effective[:2], whole(2), tail)
+            ranks = thinned(pooled.above_by_label[0] / pooled.sizes[0][:, None])
+            low, high = confidence_limits.area_limits(ranks, effective[:2], full_ranges(2), tail)
             ends = min(float(low), value), max(float(high), value)
         elif intervals:
-            low, high = limits.share_limits(value, effective[2], tail)
+            low, high = confidence_limits.share_limits(value, effective[2], tail)
             ends = float(low), float(high)
-        found[name] = Measurement(value, *ends)
-    return found
+        measurements[name] = Measurement(value, *ends)
+    return measurements
 
 
 def _no_threshold(threshold: float) -> str | None:
-    """Why nothing is decided by a threshold; ``None`` if it is finite."""
+    """Return why nothing is decided by a threshold; ``None`` if it is finite."""
     if math.isfinite(threshold):
         return None
     return f"the decision threshold {threshold:g} is not a finite number, so that nothing is decided"
 
 
-def _no_decision(name: str, two: Replicates, threshold: float) -> str | None:
-    """Why a metric of decisions says nothing of a pair of groups; ``None`` if it does.
+def _no_decision(name: str, replicates: Replicates, threshold: float) -> str | None:
+    """Return why a metric of decisions says nothing of a pair of groups; ``None`` if it does.
 
     On an interval see :func:`partialfair.data.intervals.decides_nothing`; on the whole range every row gets the same
     decision.
     """
     if why := _no_threshold(threshold):
         return why
-    if name in WHOLE or two.interval == two.whole:
-        decided = int(two.positive.sum())
-        if 0 < decided < int(two.sizes.sum()):
+    if name in WHOLE or replicates.interval == replicates.whole:
+        decided = int(replicates.positive.sum())
+        if 0 < decided < int(replicates.sizes.sum()):
             return None
         return f"every row gets the same decision at the threshold {threshold:g}"
     for label in {"eop": (1,), "eod": (1, 0)}.get(name, (None,)):
-        rates = two.rates(label)[0]
-        if decides_nothing(rates, two.interval):
-            of = {None: "", 1: " of the rows with the positive label", 0: " of the rows with the negative label"}[label]
-            shown = " and ".join(f"{rate:.3f}" for rate in rates)
+        rates = replicates.rates(label)[0]
+        if decides_nothing(rates, replicates.interval):
+            sign = {1: "positive", 0: "negative"}
+            stratum = "" if label is None else f" of the rows with the {sign[label]} label"
+            shares = " and ".join(f"{rate:.3f}" for rate in rates)
             return (
-                f"the decision threshold {threshold:g} lies outside the interval: shares above it{of} are {shown}, so "
-                "that no decision inside the interval differs"
+                f"the decision threshold {threshold:g} lies outside the interval: shares above it{stratum} are "
+                f"{shares}, so that no decision inside the interval differs"
             )
     return None
 
 
-def _lower(two: Replicates, pair: Pair, widest: tuple[float, float]) -> dict[str, Pair | None]:
+def _lower(replicates: Replicates, pair: Pair, widest: tuple[float, float]) -> dict[str, Pair | None]:
     """By metric, the two codes with the group first whose scores or rates are lower where the violation is measured."""
 
     def ordered(difference: float) -> Pair | None:
         """Of the first group's scores or rates to the second's."""
         return None if abs(difference) < _ROUNDING else pair if difference < 0 else (pair[1], pair[0])
 
-    found = {"rank_gap": ordered(widest[0] - widest[1])}
-    for ending, union in (("", two.interval), ("_full", two.whole)):
-        ranks = [two.above[0, k] / size for k, size in enumerate(two.group_sizes)]
+    lower = {"rank_gap": ordered(widest[0] - widest[1])}
+    for ending, union in (("", replicates.interval), ("_full", replicates.whole)):
+        ranks = [replicates.above[0, k] / size for k, size in enumerate(replicates.group_sizes)]
         whole_range = all(pairs == FULL for pairs in union)
-        kept = ranks if whole_range else [part_above(rank, pairs) for rank, pairs in zip(ranks, union, strict=True)]
-        gaps = kept[0] - kept[1]
-        found[f"sp{ending}"] = ordered(float(gaps[np.abs(gaps).argmax()]))
-        mass = [np.diff(share, append=1.0) for share in kept]
-        found[f"gauc{ending}"] = ordered(0.5 - float(mass[0] @ (kept[1] + 0.5 * mass[1])))
-        by_label = {label: _decided(two, label, union) for label in (None, 1, 0)}
-        found[f"dp{ending}"] = found[f"dp_gap{ending}"] = ordered(by_label[None])
-        found[f"eop{ending}"] = ordered(by_label[1])
-        found[f"eod{ending}"] = ordered(max(by_label[1], by_label[0], key=abs))
-    return found
+        kept_shares = ranks
+        if not whole_range:
+            kept_shares = [part_above(rank, pairs) for rank, pairs in zip(ranks, union, strict=True)]
+        gaps = kept_shares[0] - kept_shares[1]
+        lower[f"sp{ending}"] = ordered(float(gaps[np.abs(gaps).argmax()]))
+        mass = [np.diff(share, append=1.0) for share in kept_shares]
+        lower[f"gauc{ending}"] = ordered(0.5 - float(mass[0] @ (kept_shares[1] + 0.5 * mass[1])))
+        by_label = {label: _decided(replicates, label, union) for label in (None, 1, 0)}
+        lower[f"dp{ending}"] = lower[f"dp_gap{ending}"] = ordered(by_label[None])
+        lower[f"eop{ending}"] = ordered(by_label[1])
+        lower[f"eod{ending}"] = ordered(max(by_label[1], by_label[0], key=abs))
+    return lower
 
 
-def _widest(two: Replicates) -> tuple[float, float]:
-    """Shares of two groups above the threshold at which ``rank_gap`` is measured."""
-    ranks = compared_ranks(two.above[0], two.group_sizes, two.interval)
-    first, second = ranks[:, np.abs(ranks[0] - ranks[1]).argmax()]
-    return float(first), float(second)
+def _widest(replicates: Replicates) -> tuple[float, float]:
+    """Return the shares of two groups above the threshold at which ``rank_gap`` is measured."""
+    ranks = compared_ranks(replicates.above[0], replicates.group_sizes, replicates.interval)
+    lower, higher = ranks[:, np.abs(ranks[0] - ranks[1]).argmax()]
+    return float(lower), float(higher)
 
 
-def _decided(two: Replicates, label: int | None, union: GroupPairs) -> float:
-    """Kept share of positive decisions of the first group minus that of the second; 0 without such rows."""
-    positive = two.positive[0].sum(axis=1) if label is None else two.positive[0, :, label]
-    sizes = two.group_sizes if label is None else two.sizes[:, label]
+def _decided(replicates: Replicates, label: int | None, union: GroupPairs) -> float:
+    """Return the kept share of positive decisions of the first group minus that of the second; 0 without such rows."""
+    positive = replicates.positive[0].sum(axis=1) if label is None else replicates.positive[0, :, label]
+    sizes = replicates.group_sizes if label is None else replicates.sizes[:, label]
     if not sizes.all():
         return 0.0
-    first, second = (part_above(r, pairs) for r, pairs in zip(positive / sizes, union, strict=True))
-    return float(first - second)
+    minuend, subtrahend = (part_above(r, pairs) for r, pairs in zip(positive / sizes, union, strict=True))
+    return float(minuend - subtrahend)
 
 
 def joined(reasons: Iterable[str]) -> str:
     """Return reasons as one text; those that begin alike, up to a colon, are one with a count."""
-    found: dict[str, list[str]] = {}
+    alike: dict[str, list[str]] = {}
     for reason in dict.fromkeys(reasons):
-        found.setdefault(reason.partition(":")[0], []).append(reason)
-    parts = [own[0] + (f" (and alike for {len(own) - 1} more)" if len(own) > 1 else "") for own in found.values()]
-    return "; ".join(parts)
+        alike.setdefault(reason.partition(":")[0], []).append(reason)
+    counts = {texts[0]: len(texts) - 1 for texts in alike.values()}
+    return "; ".join(text + (f" (and alike for {count} more)" if count else "") for text, count in counts.items())

@@ -41,7 +41,7 @@ class ViolationBound:
     rows: tuple[int, ...]
 
     def __str__(self) -> str:
-        """The bound in a sentence."""
+        """Return the bound in a sentence."""
         return (
             f"with confidence {self.confidence:g}, {self.metric} is at most {self.bound:.4g} in the population "
             f"({self.value:.4g} on these {sum(self.rows):,} rows)"
@@ -61,7 +61,7 @@ def violation_bound(
     missing: str = "refuse",
     words: Mapping[str, frozenset[str]] = IN_MEMORY,
 ) -> ViolationBound:
-    """Bound the violation of any model in the population, from scores of rows that the model has not seen.
+    """Return the bound the violation of any model in the population, from scores of rows that the model has not seen.
 
     The bound holds with the confidence if the rows were drawn independently from the population, and if nothing of the
     model, the threshold or the interval was chosen by them. For scores that were mapped on the same rows see

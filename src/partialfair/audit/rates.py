@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from partialfair.audit.limits import lowest_ratio, mean_gap_limits, share_limits
+from partialfair.audit.confidence_limits import lowest_ratio, mean_gap_limits, share_limits
 from partialfair.audit.measures import Measurement
 from partialfair.audit.sample import Sample
 from partialfair.data.intervals import GroupPairs, Pairs, bounds
@@ -74,7 +74,7 @@ def ratio(lines: list[GroupLine], level: float, effective: NDArray[np.float64] |
     """Return the lowest selection rate of the compared groups divided by the highest.
 
     Below 0.8 it fails the four-fifths rule of the US guidelines on employee selection. Its interval allows for the
-    choice of the two groups, see :func:`partialfair.audit.limits.lowest_ratio`.
+    choice of the two groups, see :func:`partialfair.audit.confidence_limits.lowest_ratio`.
 
     Args:
         lines: the groups.
@@ -116,41 +116,41 @@ def _line(sample: Sample, rows: NDArray, code: int, pairs: Pairs, min_group_size
     )
     finite = math.isfinite(sample.threshold)
 
-    def of(hits: NDArray | None, among: NDArray | None, decision: bool = True) -> Measurement:
+    def rate(hits: NDArray | None, among: NDArray | None, decision: bool = True) -> Measurement:
         if hits is None or among is None:
             return Measurement(None, reason="no labels were given")
         if decision and not finite:
             return Measurement(None, reason=undecided)
         if weights is None:
             return share(int((hits & among).sum()), int(among.sum()), level)
-        part = weights[among]
-        return share(int(weights[hits & among].sum()), int(part.sum()), level, _effective(part))
+        among_weights = weights[among]
+        return share(int(weights[hits & among].sum()), int(among_weights.sum()), level, _effective(among_weights))
 
     everyone, y = np.ones(size, bool), None if sample.y is None else sample.y[rows] > 0
     wrong = None if y is None else ~y
     return GroupLine(
         name=sample.names[code],
         rows=size,
-        kept=_kept(scores, weights, pairs),
+        kept=_kept_rows(scores, weights, pairs),
         reason="" if size >= min_group_size else f"not compared: fewer than {min_group_size} rows",
         median_score=_median(scores, weights),
-        positive_rate=of(decided, everyone),
-        base_rate=of(y, everyone, decision=False),
-        accuracy=of(None if y is None else decided == y, everyone),
-        true_positive_rate=of(decided, y),
-        false_positive_rate=of(decided, wrong),
-        precision=of(y, decided),
+        positive_rate=rate(decided, everyone),
+        base_rate=rate(y, everyone, decision=False),
+        accuracy=rate(None if y is None else decided == y, everyone),
+        true_positive_rate=rate(decided, y),
+        false_positive_rate=rate(decided, wrong),
+        precision=rate(y, decided),
         calibration=_calibration(sample, scores, y, level, weights),
     )
 
 
 def _effective(weights: NDArray[np.int64]) -> float:
-    """Effective number of some rows."""
+    """Return the effective number of some rows."""
     return float(effective_rows(weights, np.zeros(len(weights), np.int64), 1)[0]) if len(weights) else 0.0
 
 
-def _kept(scores: NDArray[np.float64], weights: NDArray[np.int64] | None, pairs: Pairs) -> int:
-    """Rows of a group that an interval of its ranks keeps."""
+def _kept_rows(scores: NDArray[np.float64], weights: NDArray[np.int64] | None, pairs: Pairs) -> int:
+    """Return the rows of a group that an interval of its ranks keeps."""
     if weights is None:
         return int(np.diff(bounds(pairs, len(scores))).sum())
     ranked = weights[np.argsort(-scores, kind="stable")]
@@ -159,7 +159,7 @@ def _kept(scores: NDArray[np.float64], weights: NDArray[np.int64] | None, pairs:
 
 
 def _median(scores: NDArray[np.float64], weights: NDArray[np.int64] | None) -> float:
-    """Median score, of weighted rows that of the rows repeated."""
+    """Return the median score, of weighted rows that of the rows repeated."""
     if weights is None:
         return float(np.median(scores))
     order = np.argsort(scores, kind="stable")

@@ -38,11 +38,11 @@ def audit_file(
     """
     file = TableFile(path)
     groups = named_columns(file, group)
-    wanted = [score, *groups, *(name for name in (label, weight) if name)]
-    repeated = {name for name in wanted if wanted.count(name) > 1}
+    column_names = [score, *groups, *(name for name in (label, weight) if name)]
+    repeated = {name for name in column_names if column_names.count(name) > 1}
     if repeated:
         raise DataError(f"{path}: column {repeated.pop()!r} is given for two purposes; name each column once")
-    columns = file.columns(wanted)
+    columns = file.columns(column_names)
     record = {"file_sha256": file.sha256, "date": datetime.now(UTC).isoformat(timespec="seconds")}
     try:
         result = audit_scores(
@@ -60,10 +60,10 @@ def audit_file(
 
 
 def named_columns(file: TableFile, group: str | Sequence[str]) -> list[str]:
-    """Names of the group columns: of texts that are no column, the parts between commas."""
+    """Return the names of the group columns: of texts that are no column, the parts between commas."""
     texts = [group] if isinstance(group, str) else list(group)
-    known = file.names if any("," in text for text in texts) else []
-    return [name for text in texts for name in ([text] if text in known else map(str.strip, text.split(",")))]
+    column_names = file.names if any("," in text for text in texts) else []
+    return [name for text in texts for name in ([text] if text in column_names else map(str.strip, text.split(",")))]
 
 
 def in_columns(

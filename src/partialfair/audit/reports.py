@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 from xml.etree import ElementTree
 
-from partialfair.audit import words
+from partialfair.audit import sentences
 
 if TYPE_CHECKING:
     from partialfair.audit.result import AuditResult, Gate
@@ -33,7 +33,7 @@ def junit(result: "AuditResult") -> str:
         if not gate.passed:
             kind = "error" if _unmeasured(gate) else "failure"
             outcome = ElementTree.SubElement(case, kind, type=gate.metric, message=_printable(_message(gate)))
-            outcome.text = _printable(words.headline(result))
+            outcome.text = _printable(sentences.headline(result))
     suites = ElementTree.Element("testsuites")
     suites.append(suite)
     suite.set("name", _printable(suite.get("name", "")))
@@ -51,7 +51,7 @@ def sarif(result: "AuditResult", path: str) -> str:
     rules = [
         {
             "id": gate.metric,
-            "shortDescription": {"text": words.title(gate.metric)},
+            "shortDescription": {"text": sentences.title(gate.metric)},
             "fullDescription": {"text": str(gate)},
             "defaultConfiguration": {"level": "error"},
         }
@@ -80,13 +80,13 @@ def _unmeasured(gate: "Gate") -> bool:
 
 
 def _message(gate: "Gate") -> str:
-    """What a gate measured beside its limit, between which groups, in a sentence."""
-    text = words.outcome(gate)
+    """Return what a gate measured beside its limit, between which groups, in a sentence."""
+    text = sentences.outcome(gate)
     if gate.groups is not None:
         text += f" ({gate.groups[0]!r} lower than {gate.groups[1]!r})"
     return f"{text[:1].upper()}{text[1:]}."
 
 
 def _printable(text: str) -> str:
-    """Text without the characters that XML does not allow."""
+    """Return the text without the characters that XML does not allow."""
     return "".join(letter if letter in "\t\n" or letter >= " " else "\N{REPLACEMENT CHARACTER}" for letter in text)

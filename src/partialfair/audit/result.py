@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from partialfair.audit import words
+from partialfair.audit import sentences
 from partialfair.audit.measures import PARTIAL, QUALITY, WHOLE, Measured, Measurement
 from partialfair.audit.rates import RATES, RATIO, GroupLine
 from partialfair.data.files import atomic_path
@@ -50,7 +50,7 @@ class Gate:
 
     def __str__(self) -> str:
         relation = ">=" if self.metric == RATIO else "<="
-        return f"{words.title(self.metric)} ({self.metric}) {relation} {self.limit:g}"
+        return f"{sentences.title(self.metric)} ({self.metric}) {relation} {self.limit:g}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,22 +112,22 @@ class AuditResult:
 
     @property
     def passed(self) -> bool:
-        """Whether every gate holds (true without gates)."""
+        """Tell whether every gate holds (true without gates)."""
         return all(gate.passed for gate in self.gates)
 
     def metric(self, name: str) -> float | None:
-        """A metric of all rows, or the largest violation over pairs; ``None`` if not estimable.
+        """Return a metric of all rows, or the largest violation over pairs; ``None`` if not estimable.
 
         Raises:
             PluginError: an audit has no metric of that name.
         """
-        known = {**self.measured.overall, **self.measured.quality, RATIO: self.ratio}
-        if name not in known:
-            raise PluginError(f"an audit has no metric {name!r}; {did_you_mean(name, known)}")
-        return known[name].value
+        measurements = {**self.measured.overall, **self.measured.quality, RATIO: self.ratio}
+        if name not in measurements:
+            raise PluginError(f"an audit has no metric {name!r}; {did_you_mean(name, measurements)}")
+        return measurements[name].value
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything but the figures, in plain types."""
+        """Return everything but the figures, in plain types."""
         names = [line.name for line in self.groups]
         return {
             **self.record,
@@ -141,27 +141,27 @@ class AuditResult:
             "confidence_intervals": self.confidence_intervals,
             "min_group_size": self.min_group_size,
             "groups": [_group(line) for line in self.groups],
-            "quality": {name: _number(found) for name, found in self.measured.quality.items()},
-            "overall": {name: _number(found, names) for name, found in self.measured.overall.items()},
+            "quality": {name: _number(measurement) for name, measurement in self.measured.quality.items()},
+            "overall": {name: _number(measurement, names) for name, measurement in self.measured.overall.items()},
             RATIO: _number(self.ratio, names),
             "pairs": [
                 {
                     "groups": [names[code] for code in pair],
-                    "metrics": {name: _number(m, names, pair) for name, m in found.items()},
+                    "metrics": {name: _number(m, names, pair) for name, m in measurements.items()},
                 }
-                for pair, found in self.measured.pairs.items()
+                for pair, measurements in self.measured.pairs.items()
             ],
             "comparisons": self.comparisons,
             "suggested_interval": None if self.suggestion is None else suggested(self.suggestion),
-            "summary": [words.gate_sentence(self.gates), words.headline(self)],
+            "summary": [sentences.gate_sentence(self.gates), sentences.headline(self)],
             "gates": [vars(gate) for gate in self.gates],
-            "remedies": words.remedies(self),
+            "remedies": sentences.remedies(self),
             "passed": self.passed,
         }
 
     @property
     def comparisons(self) -> str:
-        """What the number of pairs means for their intervals."""
+        """Return what the number of pairs means for their intervals."""
         n = len(self.measured.pairs)
         if n < 2 or not self.confidence_intervals:
             return ""
@@ -172,18 +172,18 @@ class AuditResult:
         )
 
     def __repr__(self) -> str:
-        """What was found, the gates and the violations, on one screen."""
-        names = (*PARTIAL, *(() if words.is_whole(self) else WHOLE), RATIO)
-        found = {**self.measured.overall, RATIO: self.ratio}
+        """Return what was found, the gates and the violations, on one screen."""
+        names = (*PARTIAL, *(() if sentences.is_whole(self) else WHOLE), RATIO)
+        measurements = {**self.measured.overall, RATIO: self.ratio}
         shown_gates = [f"  gate {gate}: {verdict(gate)}" for gate in self.gates[:SHOWN_GATES]]
         shown_gates += [f"  ... {len(self.gates) - SHOWN_GATES} more gates"] * (len(self.gates) > SHOWN_GATES)
         lines = [
-            f"Audit of {self.source}: {words.counted(self.rows, 'row')}, {len(self.curve.names)} groups compared, "
+            f"Audit of {self.source}: {sentences.counted(self.rows, 'row')}, {len(self.curve.names)} groups compared, "
             f"interval {self.interval}, {threshold_text(self)}",
-            words.headline(self),
-            words.gate_sentence(self.gates),
+            sentences.headline(self),
+            sentences.gate_sentence(self.gates),
             *("  " + textwrap.shorten(line, LINE - 2, placeholder=" ...") for line in shown_gates),
-            *(f"  {name:16} {shown(found[name])}" for name in names),
+            *(f"  {name:16} {number_text(measurements[name])}" for name in names),
             "More: to_text(), to_frame(), plot(), to_html(), write(folder).",
         ]
         return "\n".join(
@@ -191,13 +191,13 @@ class AuditResult:
         )
 
     def _repr_html_(self) -> str:
-        """What was found, the gates, groups and violations, as a notebook shows it."""
+        """Return what was found, the gates, groups and violations, as a notebook shows it."""
         from partialfair.audit.audit_page import summary
 
         return summary(self)
 
     def to_frame(self, of: str = "violations") -> "pd.DataFrame":
-        """Numbers as a dataframe, with columns ``value``, ``low``, ``high`` and ``reason``.
+        """Return the numbers as a dataframe, with columns ``value``, ``low``, ``high`` and ``reason``.
 
         The reason is why there is no value, or no interval.
 
@@ -212,25 +212,31 @@ class AuditResult:
         import pandas as pd
 
         names = [line.name for line in self.groups]
-        found: list[tuple[tuple[str, ...], Measurement]]
+        keyed: list[tuple[tuple[str, ...], Measurement]]
         if of == "violations":
             keys, rows = ["metric"], {**self.measured.overall, RATIO: self.ratio, **self.measured.quality}.items()
-            found = [((name,), one) for name, one in rows]
+            keyed = [((name,), measurement) for name, measurement in rows]
         elif of == "pairs":
             keys = ["group", "other", "metric"]
             pairs = self.measured.pairs.items()
-            found = [((names[a], names[b], name), one) for (a, b), metrics in pairs for name, one in metrics.items()]
+            keyed = [
+                ((names[a], names[b], name), measurement)
+                for (a, b), metrics in pairs
+                for name, measurement in metrics.items()
+            ]
         elif of == "groups":
             keys = ["group", "rate"]
-            found = [((line.name, name), getattr(line, name)) for line in self.groups for name in RATES]
+            keyed = [((line.name, name), getattr(line, name)) for line in self.groups for name in RATES]
         else:
             raise ConfigError(f"of is {of!r}; use 'violations', 'pairs' or 'groups'")
         lines = []
-        for key, one in found:
-            line = dict(zip(keys, key, strict=True)) | {"value": one.value, "low": one.low, "high": one.high}
+        for key, measurement in keyed:
+            line: dict[str, Any] = dict(zip(keys, key, strict=True))
+            line |= {number: getattr(measurement, number) for number in ("value", "low", "high")}
             if of != "groups":
-                line |= {f"{end}er": names[one.pair[k]] if one.pair else None for k, end in enumerate(("low", "high"))}
-            lines.append(line | {"reason": one.reason or one.no_interval})
+                codes = dict(zip(("lower", "higher"), measurement.pair or (None, None), strict=True))
+                line |= {end: None if code is None else names[code] for end, code in codes.items()}
+            lines.append(line | {"reason": measurement.reason or measurement.no_interval})
         frame = pd.DataFrame(lines)
         return frame.astype(dict.fromkeys(("value", "low", "high"), "float64")).set_index(keys)
 
@@ -249,13 +255,13 @@ class AuditResult:
         return pictures.plot(self, kind)
 
     def to_junit(self) -> str:
-        """The gates as a JUnit test suite (XML text), which build servers show."""
+        """Return the gates as a JUnit test suite (XML text), which build servers show."""
         from partialfair.audit.reports import junit
 
         return junit(self)
 
     def to_sarif(self, path: str | None = None) -> str:
-        """The gates as SARIF 2.1.0 (JSON text), which code hosts show beside the file ``path``."""
+        """Return the gates as SARIF 2.1.0 (JSON text), which code hosts show beside the file ``path``."""
         from partialfair.audit.reports import sarif
 
         return sarif(self, path or self.source)
@@ -265,7 +271,7 @@ class AuditResult:
         return json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
 
     def to_html(self) -> str:
-        """A self-contained page with tables and figures."""
+        """Return a self-contained page with tables and figures."""
         from partialfair.audit.audit_page import page
 
         return page(self)
@@ -284,89 +290,97 @@ class AuditResult:
         return written
 
     def to_text(self) -> str:
-        """A short summary for a terminal."""
+        """Return a short summary for a terminal."""
         head = f"{self.source}: {self.rows} rows, {len(self.groups)} groups, interval {self.interval}"
         over = f" (default, rather than {self.chosen_over!r})" if self.chosen_over else ""
         label = f", positive label {self.positive_label!r}{over}" if self.positive_label else ""
-        lines = [f"{head}, {threshold_text(self)}{label}", words.headline(self), words.gate_sentence(self.gates), ""]
+        lines = [
+            f"{head}, {threshold_text(self)}{label}",
+            sentences.headline(self),
+            sentences.gate_sentence(self.gates),
+            "",
+        ]
         notes = [f" ({line.reason})" if line.reason else "" for line in self.groups]
         lines += [
-            f"  {line.name}: {line.rows} rows, selection rate {shown(line.positive_rate, 3)}{note}"
+            f"  {line.name}: {line.rows} rows, selection rate {number_text(line.positive_rate, 3)}{note}"
             for line, note in zip(self.groups[:SHOWN_GROUPS], notes, strict=False)
         ]
         lines += [f"  ... {len(self.groups) - SHOWN_GROUPS} more groups"] * (len(self.groups) > SHOWN_GROUPS)
         reasons: list[str] = []
-        found = {**self.measured.quality, **self.measured.overall, RATIO: self.ratio}
+        measurements = {**self.measured.quality, **self.measured.overall, RATIO: self.ratio}
         for names in (QUALITY, (*PARTIAL, *WHOLE, RATIO)):
-            lines += ["", *(self._line(name, found[name], reasons) for name in names)]
-        lines += [f"  [{place}] {reason}" for place, reason in enumerate(reasons, 1)]
+            lines += ["", *(self._line(name, measurements[name], reasons) for name in names)]
+        lines += [f"  [{number}] {reason}" for number, reason in enumerate(reasons, 1)]
         if self.suggestion is not None:
             low, high = self.suggestion.interval
             rate = self.suggestion.positive_rate
             lines += ["", f"  suggested interval: {low:g} {high:g} (covers the positive rate {rate:.3f})"]
         lines += ["", *(f"  gate {gate}: {verdict(gate)}" for gate in self.gates)] * bool(self.gates)
-        lines += [f"  remedy: {text}" for text in words.remedies(self)]
+        lines += [f"  remedy: {text}" for text in sentences.remedies(self)]
         return "\n".join([*lines, *([f"\n  {self.comparisons}"] if self.comparisons else [])])
 
-    def _line(self, name: str, found: Measurement, reasons: list[str]) -> str:
+    def _line(self, name: str, measurement: Measurement, reasons: list[str]) -> str:
         """One metric: what it is, its number and the groups that it is between, or the reason why there is none."""
-        title = words.title(name)
+        title = sentences.title(name)
         title = title if title == name else f"{title} ({name})"
-        line = f"  {title:58} {shown(found):26}{self.between(found).removeprefix(';')}"
-        if not found.reason:
+        line = f"  {title:58} {number_text(measurement):26}{self.between(measurement).removeprefix(';')}"
+        if not measurement.reason:
             return line.rstrip()
-        if found.reason not in reasons:
-            reasons.append(found.reason)
-        what = f" leaves out {words.counted(found.left_out, 'pair')}" if found.value is not None else ""
-        return f"{line.rstrip()}{what} [{reasons.index(found.reason) + 1}]"
+        if measurement.reason not in reasons:
+            reasons.append(measurement.reason)
+        omission = (
+            f" leaves out {sentences.counted(measurement.left_out, 'pair')}" if measurement.value is not None else ""
+        )
+        return f"{line.rstrip()}{omission} [{reasons.index(measurement.reason) + 1}]"
 
-    def between(self, found: Measurement) -> str:
+    def between(self, measurement: Measurement) -> str:
         """Name the two groups that a number is between, as the end of a phrase; nothing if there are none."""
-        if found.pair is None:
+        if measurement.pair is None:
             return ""
-        low, high = (self.groups[code].name for code in found.pair)
+        low, high = (self.groups[code].name for code in measurement.pair)
         return f"; {low!r} lower than {high!r}"
 
 
 def threshold_text(result: AuditResult) -> str:
-    """The threshold and where it comes from."""
+    """Return the threshold and where it comes from."""
     return f"threshold {result.threshold:g}" + (" (default)" if result.default_threshold else "")
 
 
 def verdict(gate: Gate) -> str:
-    """What came of a gate, in a few words."""
+    """Return what came of a gate, in a few words."""
     if gate.value is None:
         return f"failed, {gate.reason}"
     failed = "failed" if gate.reason.startswith("not estimable") else "below" if gate.metric == RATIO else "exceeded"
     notes = [gate.reason] if gate.reason else []
     if gate.groups is not None:
         notes.insert(0, f"{gate.groups[0]!r} lower than {gate.groups[1]!r}")
-    value = words.beside(gate.value, gate.limit)
+    value = sentences.beside(gate.value, gate.limit)
     return f"{'passed' if gate.passed else failed}, {value}" + (f" ({'; '.join(notes)})" if notes else "")
 
 
-def shown(found: Measurement, digits: int = 4) -> str:
-    """A number with its interval, or that it is not estimable."""
-    if found.value is None:
+def number_text(measurement: Measurement, digits: int = 4) -> str:
+    """Return a number with its interval, or that it is not estimable."""
+    if measurement.value is None:
         return "not estimable"
-    if found.low is None:
-        return f"{found.value:.{digits}f}" + (f" [{found.no_interval.partition(',')[0]}]" if found.no_interval else "")
-    return f"{found.value:.{digits}f} [{found.low:.{digits}f}, {found.high:.{digits}f}]"
+    if measurement.low is None:
+        reason = measurement.no_interval.partition(",")[0]
+        return f"{measurement.value:.{digits}f}" + (f" [{reason}]" if reason else "")
+    return f"{measurement.value:.{digits}f} [{measurement.low:.{digits}f}, {measurement.high:.{digits}f}]"
 
 
-def _number(found: Measurement, names: Sequence[str] = (), pair: tuple[int, int] | None = None) -> dict[str, Any]:
-    """A number as JSON has it; of a pair, also as the first group's scores or rates minus the second's."""
-    out: dict[str, Any] = {"value": found.value}
-    if found.low is not None:
-        out["ci"] = [found.low, found.high]
-    if found.no_interval:
-        out["no_interval"] = found.no_interval
-    if found.pair is not None:
-        out |= {"lower": names[found.pair[0]], "higher": names[found.pair[1]]}
-    if pair is not None and found.value is not None:
-        out["signed"] = -found.value if found.pair == pair else found.value
-    if found.reason:
-        out["not_estimable" if found.value is None else "leaves_out"] = found.reason
+def _number(measurement: Measurement, names: Sequence[str] = (), pair: tuple[int, int] | None = None) -> dict[str, Any]:
+    """Return a number as JSON has it; of a pair, also as the first group's scores or rates minus the second's."""
+    out: dict[str, Any] = {"value": measurement.value}
+    if measurement.low is not None:
+        out["ci"] = [measurement.low, measurement.high]
+    if measurement.no_interval:
+        out["no_interval"] = measurement.no_interval
+    if measurement.pair is not None:
+        out |= {"lower": names[measurement.pair[0]], "higher": names[measurement.pair[1]]}
+    if pair is not None and measurement.value is not None:
+        out["signed"] = -measurement.value if measurement.pair == pair else measurement.value
+    if measurement.reason:
+        out["not_estimable" if measurement.value is None else "leaves_out"] = measurement.reason
     return out
 
 
@@ -381,10 +395,10 @@ def _group(line: GroupLine) -> dict[str, Any]:
     }
 
 
-def suggested(found: Suggestion) -> dict[str, Any]:
-    """A suggested interval and its candidates as JSON has them."""
-    table = found.table.astype(object).where(found.table.notna(), None)
+def suggested(suggestion: Suggestion) -> dict[str, Any]:
+    """Return a suggested interval and its candidates as JSON has them."""
+    table = suggestion.table.astype(object).where(suggestion.table.notna(), None)
     return {
-        "interval": list(found.interval), "positive_rate": found.positive_rate, "measure": found.measure,
+        "interval": list(suggestion.interval), "positive_rate": suggestion.positive_rate, "measure": suggestion.measure,
         "candidates": table.to_dict("records"),
     }  # fmt: skip

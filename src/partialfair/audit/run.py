@@ -14,7 +14,7 @@ from partialfair.audit.measures import PARTIAL, QUALITY, WHOLE, Measured, Measur
 from partialfair.audit.rates import RATIO, GroupLine, group_lines, ratio
 from partialfair.audit.result import AuditResult, Curve, Gate
 from partialfair.audit.sample import IN_MEMORY, Sample, build_sample, counts_above
-from partialfair.audit.words import counted
+from partialfair.audit.sentences import counted
 from partialfair.data.intervals import FULL, GroupPairs, for_groups, format_interval
 from partialfair.errors import ConfigError, DataError, NotEstimableError, PluginError
 from partialfair.metrics.choose_interval import Suggestion, suggest_from_counts
@@ -113,7 +113,7 @@ def audit_scores(
     lines = group_lines(sample, unions, min_group_size, level)
     pooled = sample.of_groups(compared)
     measured = _measured(pooled, unions, compared, level, confidence_intervals)
-    found = ratio(lines, level, None if sample.weights is None else sample.effective[:, 2])
+    selection_ratio = ratio(lines, level, None if sample.weights is None else sample.effective[:, 2])
     return AuditResult(
         source=source,
         rows=len(sample.scores),
@@ -125,9 +125,9 @@ def audit_scores(
         min_group_size=min_group_size,
         groups=lines,
         measured=measured,
-        ratio=found,
+        ratio=selection_ratio,
         gates=[
-            _gate(name, limit, found if name == RATIO else measured.overall[name], lines)
+            _gate(name, limit, selection_ratio if name == RATIO else measured.overall[name], lines)
             for name, limit in gates.items()
         ],
         unions=unions,
@@ -137,7 +137,7 @@ def audit_scores(
 
 
 def left_out(sample: Sample, missing: str) -> dict[str, str]:
-    """What the record says of rows with missing values; nothing where they are refused."""
+    """Return what the record says of rows with missing values; nothing where they are refused."""
     if missing == "refuse":
         return {}
     lacking = ", ".join(f"{count} without {name}" for name, count in sample.lacking.items())
@@ -148,22 +148,26 @@ def _measured(
     pooled: Sample, unions: GroupPairs, compared: NDArray[np.int64], level: float, intervals: bool
 ) -> Measured:
     """Measure the groups that are compared; all others count as one in the quality of all rows."""
-    own = (*(unions[code] for code in compared), *[FULL] * (len(pooled.names) - len(compared)))
-    found = measure(pooled, own, range(len(compared)), level, intervals)
+    pooled_unions = (*(unions[code] for code in compared), *[FULL] * (len(pooled.names) - len(compared)))
+    measured = measure(pooled, pooled_unions, range(len(compared)), level, intervals)
 
-    def named(of: Measurement) -> Measurement:
-        return of if of.pair is None else replace(of, pair=(int(compared[of.pair[0]]), int(compared[of.pair[1]])))
+    def named(measurement: Measurement) -> Measurement:
+        if measurement.pair is None:
+            return measurement
+        lower, higher = measurement.pair
+        return replace(measurement, pair=(int(compared[lower]), int(compared[higher])))
 
     pairs = {
-        (int(compared[a]), int(compared[b])): {name: named(of) for name, of in metrics.items()}
-        for (a, b), metrics in found.pairs.items()
+        (int(compared[a]), int(compared[b])): {name: named(measurement) for name, measurement in metrics.items()}
+        for (a, b), metrics in measured.pairs.items()
     }
-    return Measured(found.quality, pairs, {name: named(of) for name, of in found.overall.items()})
+    overall = {name: named(measurement) for name, measurement in measured.overall.items()}
+    return Measured(measured.quality, pairs, overall)
 
 
-def _of_sample(sample: Sample, own: Sample, compared: NDArray[np.int64]) -> dict[str, Any]:
-    """Entries of the result that depend on the rows and the groups compared alone, which ``own`` has."""
-    tally = own.tally.binned(CURVE_COLUMNS * len(compared))
+def _of_sample(sample: Sample, pooled: Sample, compared: NDArray[np.int64]) -> dict[str, Any]:
+    """Return the entries of the result that depend on the rows and the groups compared alone, which ``pooled`` has."""
+    tally = pooled.tally.binned(CURVE_COLUMNS * len(compared))
     count = (tally.count[0::2] + tally.count[1::2])[: len(compared)]
     above = np.concatenate([np.zeros((len(count), 1), np.int64), np.cumsum(count, axis=1)], axis=1)
     names, ranks = [sample.names[code] for code in compared], above / above[:, -1:]
@@ -173,7 +177,7 @@ def _of_sample(sample: Sample, own: Sample, compared: NDArray[np.int64]) -> dict
         "positive_label": sample.positive_label,
         "chosen_over": sample.chosen_over,
         "labelled": sample.y is not None,
-        "suggestion": _suggestion(counts_above(own.tally, len(compared)), rate) if 0 < rate < 1 else None,
+        "suggestion": _suggestion(counts_above(pooled.tally, len(compared)), rate) if 0 < rate < 1 else None,
         "curve": Curve(names, compared.tolist(), ranks, tally.edges, count),
     }
 
@@ -187,10 +191,10 @@ def _compared(sample: Sample, sizes: NDArray[np.int64], min_group_size: int) -> 
     compared = np.flatnonzero(sizes >= min_group_size)
     if compared.size < 2:
         largest = np.argsort(-sizes, kind="stable")[:10]
-        found = ", ".join(f"{sample.names[code]}: {sizes[code]}" for code in sorted(largest.tolist()))
+        group_sizes = ", ".join(f"{sample.names[code]}: {sizes[code]}" for code in sorted(largest.tolist()))
         more = f", ... {len(sizes) - 10} more" if len(sizes) > 10 else ""
         raise DataError(
-            f"groups: fewer than two groups have at least {min_group_size} rows ({found}{more}); add rows, merge "
+            f"groups: fewer than two groups have at least {min_group_size} rows ({group_sizes}{more}); add rows, merge "
             "groups, or lower the minimum group size"
         )
     if compared.size > MOST_GROUPS:
@@ -208,7 +212,7 @@ def check_settings(gates: Mapping[str, float], min_group_size: int, level: float
     Raises:
         PluginError: a gate on an unknown metric; ConfigError: gates without names, or a number out of range.
     """
-    known = (*PARTIAL, *WHOLE, RATIO)
+    metric_names = (*PARTIAL, *WHOLE, RATIO)
     if not isinstance(gates, Mapping):
         raise ConfigError(f"gates: {gates!r} names no metric; pass a limit by metric, for instance {{'sp': 0.1}}")
     numbers: dict[str, Any] = {"level": level, "minimum group size": min_group_size}
@@ -220,33 +224,33 @@ def check_settings(gates: Mapping[str, float], min_group_size: int, level: float
         raise ConfigError(f"minimum group size: {min_group_size!r} is no whole number")
     check_level(level)
     for name, limit in gates.items():
-        if name not in known:
+        if name not in metric_names:
             if name in QUALITY:
-                raise PluginError(f"gate on {name}: it measures quality; a gate is on one of {', '.join(known)}")
-            raise PluginError(f"gate on unknown metric {name!r}; {did_you_mean(name, known)}")
+                raise PluginError(f"gate on {name}: it measures quality; a gate is on one of {', '.join(metric_names)}")
+            raise PluginError(f"gate on unknown metric {name!r}; {did_you_mean(name, metric_names)}")
         if not 0 <= limit <= 1:
             raise ConfigError(f"gate on {name}: {limit} is no violation; use a number between 0 (parity) and 1")
     if min_group_size < 2:
         raise ConfigError(f"minimum group size: {min_group_size} is too small; use at least 2")
 
 
-def _gate(name: str, limit: float, found: Measurement, lines: list[GroupLine]) -> Gate:
+def _gate(name: str, limit: float, measurement: Measurement, lines: list[GroupLine]) -> Gate:
     """Hold a metric against its limit; what was not measured, of all pairs that are compared, does not pass."""
-    pair = None if found.pair is None else (lines[found.pair[0]].name, lines[found.pair[1]].name)
+    pair = None if measurement.pair is None else (lines[measurement.pair[0]].name, lines[measurement.pair[1]].name)
     small = [line.name for line in lines if line.reason]
     verb = "is" if len(small) == 1 else "are"
     note = f"{counted(len(small), 'group')} with few rows {verb} not compared: {', '.join(small[:5])}" if small else ""
-    if found.value is None:
-        return Gate(name, limit, None, False, f"not estimable: {found.reason}")
-    if found.left_out:
-        why = f"not estimable for {counted(found.left_out, 'pair')}: {found.reason}"
-        return Gate(name, limit, found.value, False, why, pair)
-    value = limit if abs(found.value - limit) <= ROUNDING else found.value
+    if measurement.value is None:
+        return Gate(name, limit, None, False, f"not estimable: {measurement.reason}")
+    if measurement.left_out:
+        why = f"not estimable for {counted(measurement.left_out, 'pair')}: {measurement.reason}"
+        return Gate(name, limit, measurement.value, False, why, pair)
+    value = limit if abs(measurement.value - limit) <= ROUNDING else measurement.value
     return Gate(name, limit, value, value >= limit if name == RATIO else value <= limit, note, pair)
 
 
 def _suggestion(counts: Counts, rate: float) -> Suggestion | None:
-    """A suggested interval; ``None`` if no candidate keeps enough rows of every group."""
+    """Return a suggested interval; ``None`` if no candidate keeps enough rows of every group."""
     try:
         return suggest_from_counts(counts, rate)
     except NotEstimableError:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from partialfair.audit.tally import Tally, tally_of
+from partialfair.audit.group_counts import GroupCounts, count_groups
 from partialfair.data import intake
 from partialfair.data.weights import check_weights, effective_rows, whole_weights
 from partialfair.errors import ConfigError, DataError
@@ -50,29 +50,29 @@ class Sample:
 
     @cached_property
     def probabilities(self) -> bool:
-        """Whether all scores lie in [0, 1]."""
+        """Tell whether all scores lie in [0, 1]."""
         return bool(self.scores.min() >= 0 and self.scores.max() <= 1)
 
     def of_groups(self, codes: NDArray[np.int64]) -> "Sample":
-        """The same rows with some groups alone under new codes; all other rows are pooled in one more group."""
+        """Return the same rows with some groups alone under new codes; all other rows are pooled in one more group."""
         new = np.full(len(self.names), len(codes))
         new[codes] = np.arange(len(codes))
         names = [*(self.names[code] for code in codes), *["others"] * (len(codes) < len(self.names))]
         return replace(self, group=new[self.group], names=tuple(names))
 
     @cached_property
-    def tally(self) -> Tally:
-        """Rows, or their weights, by group, label and distinct score; one sort."""
-        return tally_of(self.scores, self.group, len(self.names), self.y, self.threshold, self.weights)
+    def tally(self) -> GroupCounts:
+        """Return the rows, or their weights, by group, label and distinct score; one sort."""
+        return count_groups(self.scores, self.group, len(self.names), self.y, self.threshold, self.weights)
 
     @cached_property
     def _stratum(self) -> NDArray[np.int64]:
-        """Group and label of each row, (n,): 2 k + l."""
+        """Return the group and label of each row, (n,): 2 k + l."""
         return np.asarray(2 * self.group + (1 if self.y is None else self.y > 0), np.int64)
 
     @cached_property
     def rows(self) -> NDArray[np.int64]:
-        """Rows by group and label, (G, 2), whatever their weights."""
+        """Return the rows by group and label, (G, 2), whatever their weights."""
         return np.bincount(self._stratum, minlength=2 * len(self.names)).reshape(-1, 2)
 
     @cached_property
@@ -84,14 +84,14 @@ class Sample:
 
     @property
     def effective_of_all(self) -> NDArray[np.float64]:
-        """Effective rows with the negative label, with the positive one, and in all, (3,)."""
+        """Return the effective rows with the negative label, with the positive one, and in all, (3,)."""
         everyone = np.zeros(len(self.group), np.int64)
         by_label = effective_rows(self.weights, self._stratum % 2, 2)
         return np.append(by_label, effective_rows(self.weights, everyone, 1))
 
     @property
     def decided(self) -> float:
-        """Share of positive decisions of all rows."""
+        """Return the share of positive decisions of all rows."""
         return float(np.average(self.scores > self.threshold, weights=self.weights))
 
 
@@ -99,8 +99,8 @@ EXACT = 1 << 22
 """Groups times distinct scores up to which an interval is suggested from every score."""
 
 
-def counts_above(tally: Tally, groups: int) -> ranks.Counts:
-    """Rows of the first ``groups`` groups above every score, from which an interval is suggested.
+def counts_above(tally: GroupCounts, groups: int) -> ranks.Counts:
+    """Return the rows of the first ``groups`` groups above every score, from which an interval is suggested.
 
     Of very many, neighbouring scores are joined.
     """
@@ -116,7 +116,7 @@ def build_sample(
     threshold: float | None = None,
     positive: Any = None,
     missing: str = "refuse",
-    words: Mapping[str, frozenset[str]] = IN_MEMORY,
+    null_texts: Mapping[str, frozenset[str]] = IN_MEMORY,
     weights: Any = None,
 ) -> Sample:
     """Check and encode the rows; a row of weight 0 is left out.
@@ -125,14 +125,14 @@ def build_sample(
         scores, groups, labels, threshold, positive, weights: see :func:`partialfair.audit.audit_scores`.
         missing: "refuse" rows without a score, group, label or weight, "drop" them, or make a "group" of rows that lack
             a group.
-        words: texts that stand for a missing value in columns of groups, labels and numbers.
+        null_texts: texts that stand for a missing value in columns of groups, labels and numbers.
 
     Raises:
         ConfigError: ``missing`` is none of these.
         DataError: scores that are not finite numbers, missing values, lists as groups, a single group, labels without
             exactly two values, lengths that differ, or indexes in another order; of several faults all are told.
     """
-    columns = _checked(scores, groups, labels, positive, missing, words, weights)
+    columns = _checked(scores, groups, labels, positive, missing, null_texts, weights)
     complete = ~np.any(list(columns.missing.values()), axis=0)
     codes, names = _of_rows(columns.groups, complete)
     values, outcome = columns.scores[complete], columns.labels
@@ -175,37 +175,37 @@ def _checked(
     labels: Any,
     positive: Any,
     missing: str,
-    words: Mapping[str, frozenset[str]],
+    null_texts: Mapping[str, frozenset[str]],
     weights: Any,
 ) -> _Columns:
     """Check the columns; see :func:`build_sample` for arguments and errors."""
     if missing not in intake.MISSING:
         raise ConfigError(f"missing is {missing!r}; {did_you_mean(str(missing), intake.MISSING)}")
-    given = {"scores": scores, "groups": groups, "labels": labels, "weights": weights}
-    given = {name: column for name, column in given.items() if column is not None}
+    columns = {"scores": scores, "groups": groups, "labels": labels, "weights": weights}
+    columns = {name: column for name, column in columns.items() if column is not None}
     faults = intake.Faults()
     with faults.noted():
-        intake.in_one_order(**given)
+        intake.in_one_order(**columns)
     numbers: dict[str, NDArray[np.float64]] = {}
     lacking: dict[str, NDArray[np.bool_]] = {}
     encoded = outcome = None
     for name, use in (("scores", "ranked as scores"), ("weights", "weights of rows")):
         with faults.noted():
-            if name in given:
+            if name in columns:
                 numbers[name], lacking[name.removesuffix("s")] = intake.numbers(
-                    given[name], name, words["number"], use=use
+                    columns[name], name, null_texts["number"], use=use
                 )
                 if missing != "drop":
                     absent = lacking[name.removesuffix("s")]
-                    intake.refuse_missing(absent, f"{name}: column {name!r}", given[name], "drop such rows")
+                    intake.refuse_missing(absent, f"{name}: column {name!r}", columns[name], "drop such rows")
     with faults.noted():
-        encoded = intake.groups(groups, "groups", missing, words["group"])
+        encoded = intake.groups(groups, "groups", missing, null_texts["group"])
         if len(encoded.names) == 1:
             raise DataError(f"groups: all rows are of one group, {encoded.names[0]!r}; an audit compares at least two")
     if labels is not None:
         with faults.noted():
             outcome = intake.labels(
-                labels, "labels", positive, None, "drop" if missing == "drop" else "refuse", words["label"],
+                labels, "labels", positive, None, "drop" if missing == "drop" else "refuse", null_texts["label"],
                 "drop such rows or leave the labels out",
             )  # fmt: skip
     sizes = {"groups": encoded and len(encoded.codes), "labels": outcome and len(outcome.y)}
@@ -228,8 +228,8 @@ def _weighted(sample: Sample, weights: NDArray[np.float64]) -> Sample:
     Raises:
         DataError: fewer than two groups are left.
     """
-    kept = weights > 0
-    codes, group = np.unique(sample.group[kept], return_inverse=True)
+    positive = weights > 0
+    codes, group = np.unique(sample.group[positive], return_inverse=True)
     if len(codes) < 2:
         raise DataError(
             f"weights: all rows of positive weight are of one group, {sample.names[codes[0]]!r}; an audit compares at "
@@ -237,21 +237,21 @@ def _weighted(sample: Sample, weights: NDArray[np.float64]) -> Sample:
         )
     return replace(
         sample,
-        scores=sample.scores[kept],
-        y=None if sample.y is None else sample.y[kept],
+        scores=sample.scores[positive],
+        y=None if sample.y is None else sample.y[positive],
         group=group.astype(np.int64),
         names=tuple(sample.names[code] for code in codes),
-        weights=whole_weights(weights[kept]),
+        weights=whole_weights(weights[positive]),
     )
 
 
 def _of_rows(groups: intake.Groups, rows: NDArray[np.bool_]) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    """Codes of some rows, and the groups that are left.
+    """Return the codes of some rows, and the groups that are left.
 
     Raises:
         DataError: fewer than two.
     """
-    left = groups.of(rows)
-    if len(left.names) < 2:
+    remaining = groups.of(rows)
+    if len(remaining.names) < 2:
         raise DataError("groups: fewer than two groups are left without rows with missing values; fill them in")
-    return left.codes, left.names
+    return remaining.codes, remaining.names

@@ -72,12 +72,12 @@ def audit(
     limits = {"sp": max_sp, "rank_gap": max_rank_gap, "dp": max_dp, "dp_gap": max_dp_gap, "gauc": max_gauc}
     limits |= {"eop": max_eop, "eod": max_eod, "selection_ratio": min_selection_ratio}
     options: dict[str, Any] = {"score": score, "group": group, "label": label, "weight": weight, "threshold": threshold}
-    options |= {"positive": positive, "by": by, "missing": missing}
+    options |= {"positive": positive, "auditor": by, "missing": missing}
     options |= {"min_group_size": min_group_size, "confidence_intervals": confidence_intervals, "owner": owner}
     status = run(
         source,
         limits=limits,
-        others=max_other or (),
+        gate_texts=max_other or (),
         intervals=interval or (),
         out=out,
         junit=junit,

@@ -42,8 +42,8 @@ for add in added("verbs"):
 app.add_typer(audits.app)  # without a name: its verbs are the program's own
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(requested: bool) -> None:
+    if requested:
         from partialfair import __version__
 
         print(f"partialfair {__version__}")
@@ -80,7 +80,7 @@ def _may_crash() -> bool:
         release = metadata.version("numpy").split(".")
     except metadata.PackageNotFoundError:
         return False
-    return tuple(int("".join(filter(str.isdecimal, part)) or 0) for part in release[:3]) >= FIRST_CRASHING
+    return tuple(int("".join(filter(str.isdecimal, number)) or 0) for number in release[:3]) >= FIRST_CRASHING
 
 
 def main() -> None:

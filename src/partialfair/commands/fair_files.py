@@ -115,9 +115,9 @@ class Request:
         """Groups of the rows."""
         if not names:
             return None
-        given = {name: columns[name] for name in names}
-        words = intake.MISSING_WORDS["group"]
-        encoded = self.note(intake.groups, given, "groups", self.missing, words)
+        group_columns = {name: columns[name] for name in names}
+        null_texts = intake.MISSING_WORDS["group"]
+        encoded = self.note(intake.groups, group_columns, "groups", self.missing, null_texts)
         if encoded is not None and len(encoded.names) == 1:
             self.faults.append(f"groups: all rows are of one group, {encoded.names[0]!r}; two are compared at least")
         return encoded if isinstance(encoded, intake.Groups) else None
@@ -225,12 +225,12 @@ def fit(
     request.free_names(file, [] if apply is not None else [column])
     columns = file.columns([*(name for name in present if name not in drop), *inputs])
     groups = request.groups(columns, [name for name in names if name in columns])
-    wanted = "drop" if request.missing == "drop" else "refuse"
-    words = intake.MISSING_WORDS
+    missing = "drop" if request.missing == "drop" else "refuse"
+    null_texts = intake.MISSING_WORDS
     outcome = None
     if label in columns:
-        outcome = request.note(intake.labels, columns[label], "labels", positive, None, wanted, words["label"])
-    table = _Inputs.of(request, columns, inputs, category)
+        outcome = request.note(intake.labels, columns[label], "labels", positive, None, missing, null_texts["label"])
+    table = _Inputs.read(request, columns, inputs, category)
     request.settle(label=label)
     assert groups is not None and outcome is not None
     rows = ~(groups.missing | np.isnan(outcome.y) | table.missing)
@@ -239,7 +239,7 @@ def fit(
     X = table.matrix(columns)[rows]
     _told(request, lambda: model.fit(X, outcome.y[rows] > 0, sensitive_features=row_groups))
     if apply is not None:
-        file, X, row_groups, rows = _others(request, apply, names, table, groups, column, uses_group)
+        file, X, row_groups, rows = _rows_to_score(request, apply, names, table, groups, column, uses_group)
     scores = _told(request, lambda: model.decision_function(X, sensitive_features=row_groups if uses_group else None))
     decisions = np.where(scores > 0, outcome.positive, outcome.negative[0])
     _write(request.out, file, rows, {column: scores, f"{column}_decision": decisions})
@@ -260,25 +260,27 @@ class _Inputs:
     missing: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, request: Request, columns: dict[str, Any], names: Sequence[str], category: Sequence[str]) -> "_Inputs":
+    def read(
+        cls, request: Request, columns: dict[str, Any], names: Sequence[str], category: Sequence[str]
+    ) -> "_Inputs":
         """Inputs by what the columns of a file hold; faults are noted."""
         import pandas as pd
 
         numbers, levels = [], {}
         missing = np.zeros(len(next(iter(columns.values()), ())), np.bool_)
         for name in names:
-            words = intake.MISSING_WORDS["category" if name in category else "number"]
+            null_texts = intake.MISSING_WORDS["category" if name in category else "number"]
             values = columns[name]
             texts = pd.Series(values).astype(str).str.strip()
-            empty = pd.isna(values) | texts.str.casefold().isin(words)
+            empty = pd.isna(values) | texts.str.casefold().isin(null_texts)
             share = float(pd.to_numeric(texts[~empty], errors="coerce").notna().mean()) if not empty.all() else 1.0
             if name not in category and share > NUMBERS:
-                parsed = request.note(intake.numbers, values, f"column {name!r}", words)
+                parsed = request.note(intake.numbers, values, f"column {name!r}", null_texts)
                 numbers.append(name)
                 absent = np.zeros(missing.size, np.bool_) if parsed is None else parsed[1]
             else:
-                words = intake.MISSING_WORDS["category"]
-                encoded = request.note(intake.levels, name, values, "inputs", words)
+                null_texts = intake.MISSING_WORDS["category"]
+                encoded = request.note(intake.levels, name, values, "inputs", null_texts)
                 absent = np.zeros(missing.size, np.bool_) if encoded is None else encoded.missing
                 levels[name] = () if encoded is None else tuple(sorted(encoded.texts))
                 if len(levels[name]) > MOST_LEVELS:
@@ -295,14 +297,14 @@ class _Inputs:
         """Inputs (n, d): the numbers, then a column of 0 and 1 for every level; NaN where a number is missing."""
         from partialfair.data.groups import text_of
 
-        parts = [
+        blocks = [
             intake.numbers(columns[name], f"column {name!r}", intake.MISSING_WORDS["number"])[0][:, None]
             for name in self.numbers
         ]
         for name, texts in self.levels.items():
             values = np.array([text_of(value) for value in columns[name]], object)
-            parts.append((values[:, None] == np.array(texts, object)).astype(np.float64))
-        return np.hstack(parts)
+            blocks.append((values[:, None] == np.array(texts, object)).astype(np.float64))
+        return np.hstack(blocks)
 
     def lacking(self, columns: dict[str, Any]) -> NDArray[np.bool_]:
         """Rows (n,) of another file that lack a value."""
@@ -314,7 +316,7 @@ class _Inputs:
         return absent
 
 
-def _others(
+def _rows_to_score(
     request: Request,
     path: Path,
     names: Sequence[str],
@@ -355,10 +357,10 @@ def _of_rows(request: Request, groups: intake.Groups, rows: NDArray[np.bool_]) -
     Raises:
         DataError: fewer than two groups are left.
     """
-    left = groups.of(rows)
-    if len(left.names) < 2:
+    remaining = groups.of(rows)
+    if len(remaining.names) < 2:
         raise DataError(f"{request.path}: fewer than two groups are left without rows with missing values")
-    return np.array(left.names, object)[left.codes]
+    return np.array(remaining.names, object)[remaining.codes]
 
 
 def _told(request: Request, work: Callable[[], Any]) -> Any:

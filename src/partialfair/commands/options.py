@@ -23,11 +23,13 @@ class Verbs(TyperGroup):
         """List the verbs under the titles that they name, each with the first sentence of its help."""
         width = max(map(len, self.commands))
         for title in (SCORES, PROJECT, RESULTS, STEPS):
-            of = [(name, verb) for name, verb in self.commands.items() if verb.rich_help_panel == title]  # type: ignore[attr-defined]
-            if not of:
+            verbs = [(name, verb) for name, verb in self.commands.items() if verb.rich_help_panel == title]  # type: ignore[attr-defined]
+            if not verbs:
                 continue
             with formatter.section(title):
-                texts = [(name.ljust(width), verb.get_short_help_str(formatter.width - 6 - width)) for name, verb in of]
+                texts = [
+                    (name.ljust(width), verb.get_short_help_str(formatter.width - 6 - width)) for name, verb in verbs
+                ]
                 formatter.write_dl(texts)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
@@ -45,7 +47,9 @@ class OnceCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Look through the arguments before they are parsed."""
-        once = {name for one in self.params if not getattr(one, "multiple", False) for name in one.opts}
+        once = {
+            name for parameter in self.params if not getattr(parameter, "multiple", False) for name in parameter.opts
+        }
         seen: set[str] = set()
         for argument, after in zip_longest(args, args[1:]):
             name = argument.partition("=")[0]
@@ -69,12 +73,12 @@ class PairCommand(OnceCommand):
 
 def joined_pairs(args: list[str]) -> list[str]:
     """Arguments with ``--interval a b`` written as ``--interval a,b``; other arguments unchanged."""
-    out, rest = [], list(args)
-    while rest:
-        argument = rest.pop(0)
+    out, unread = [], list(args)
+    while unread:
+        argument = unread.pop(0)
         out.append(argument)
-        if argument == PAIRED and len(rest) > 1 and _is_number(rest[0]) and _is_number(rest[1]):
-            out.append(f"{rest.pop(0)},{rest.pop(0)}")
+        if argument == PAIRED and len(unread) > 1 and _is_number(unread[0]) and _is_number(unread[1]):
+            out.append(f"{unread.pop(0)},{unread.pop(0)}")
     return out
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def column(values: NDArray[np.number] | Sequence[str]) -> "pa.Array":
-    """A column without missing values from numbers (n,) or from n texts."""
+    """Return a column without missing values from numbers (n,) or from n texts."""
     import pyarrow as pa
 
     if isinstance(values, np.ndarray):

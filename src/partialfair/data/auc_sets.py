@@ -44,7 +44,7 @@ class FourSets:
 
     @property
     def table(self) -> NDArray[np.bool_]:
-        """Which cells belong to D+, D-, G1, G1', G2, G2'; shape (6, 4)."""
+        """Return which cells belong to D+, D-, G1, G1', G2, G2'; shape (6, 4)."""
         out = np.zeros((6, 4), np.bool_)
         for row, cells in enumerate((_POSITIVE, _NEGATIVE, *self.sets)):
             out[row, list(cells)] = True
@@ -107,5 +107,5 @@ def cells_of(y: NDArray[np.floating], group: NDArray[np.integer], protected: int
 
 
 def cell_counts(cells: NDArray[np.integer]) -> NDArray[np.int64]:
-    """Rows in each of the four cells."""
+    """Return the rows in each of the four cells."""
     return np.bincount(cells, minlength=4).astype(np.int64)

@@ -30,7 +30,7 @@ class Checkpoint:
             np.savez(stream, checkpoint_key=np.array(self._digest), **arrays)  # type: ignore[arg-type]
 
     def load(self) -> dict[str, NDArray[Any]] | None:
-        """The state, or ``None`` if there is none of this key that can be read."""
+        """Return the state, or ``None`` if there is none of this key that can be read."""
         try:
             with np.load(self.path, allow_pickle=False) as stored:
                 if str(stored["checkpoint_key"]) != self._digest:

@@ -97,7 +97,7 @@ class TableFile:
 
     @cached_property
     def names(self) -> list[str]:
-        """Names of the columns.
+        """Return the names of the columns.
 
         Raises:
             DataError: the header line or the file's schema cannot be read.
@@ -113,16 +113,16 @@ class TableFile:
                 f"{self.path}: not a readable parquet file ({_first_line(error)}); write it again"
             ) from error
 
-    def columns(self, wanted: Sequence[str] | None = None) -> dict[str, Any]:
-        """Columns by name; those of a CSV file are texts.
+    def columns(self, names: Sequence[str] | None = None) -> dict[str, Any]:
+        """Return the columns by name; those of a CSV file are texts.
 
         Args:
-            wanted: names of the columns to read; by default all.
+            names: names of the columns to read; by default all.
 
         Raises:
             DataError: the file is malformed, has no rows, or has no such column.
         """
-        chosen = self.names if wanted is None else list(wanted)
+        chosen = self.names if names is None else list(names)
         _require(self.path, self.names, chosen)
         table = self._read_parquet(chosen) if self.is_parquet else self._read_csv(chosen)
         if not table.num_rows:
@@ -136,19 +136,19 @@ class TableFile:
         if str(path) == STANDARD_INPUT:
             self._arrived = sys.stdin.buffer.read()
         elif path.is_dir() or not path.exists():
-            what = "it is a folder; give a file in it" if path.is_dir() else "there is no such file; check the path"
-            raise DataError(f"{path}: {what}")
+            fault = "it is a folder; give a file in it" if path.is_dir() else "there is no such file; check the path"
+            raise DataError(f"{path}: {fault}")
         elif not path.is_file():
             self._arrived = path.read_bytes()
         if not (path.stat().st_size if self._arrived is None else self._arrived):
             raise DataError(f"{path}: the file is empty; write a header line and one line per row")
         if self._arrived is None:
             with path.open("rb") as stream:
-                first = stream.read(8)
+                head = stream.read(8)
         else:
-            first = self._arrived[:8]
+            head = self._arrived[:8]
         for begins, (name, unpack) in COMPRESSED.items():
-            if first.startswith(begins):
+            if head.startswith(begins):
                 try:
                     return unpack(path.read_bytes() if self._arrived is None else self._arrived)
                 except (OSError, EOFError, lzma.LZMAError, zlib.error, ValueError) as error:
@@ -159,18 +159,18 @@ class TableFile:
         named = str(path).isascii() or str(path) == str(path).encode("utf-8", "replace").decode()
         return self._arrived if named else path.read_bytes()  # Arrow opens no file whose name is not UTF-8
 
-    def _begins(self, mark: bytes, at: int = 0) -> bool:
-        return self._first[at : at + len(mark)] == mark
+    def _begins(self, mark: bytes, offset: int = 0) -> bool:
+        return self._head[offset : offset + len(mark)] == mark
 
     @cached_property
-    def _first(self) -> bytes:
+    def _head(self) -> bytes:
         if self._content is not None:
             return self._content[:512]
         with self.path.open("rb") as stream:
             return stream.read(512)
 
     def _source(self) -> Any:
-        """What Arrow reads from."""
+        """Return what Arrow reads from."""
         import pyarrow as pa
 
         return str(self.path) if self._content is None else pa.BufferReader(self._content)
@@ -200,7 +200,7 @@ class TableFile:
             )
 
     def _csv_fault(self, text: str) -> str:
-        """What is wrong with a CSV file, from the words of the reader, which counts all columns from 0."""
+        """Return what is wrong with a CSV file, from the words of the reader, which counts all columns from 0."""
         if "UTF8" in text:
             number = re.search(r"column #(\d+)", text)
             where = "a column holds text" if number is None else self._no_text(self.names[int(number[1])])
@@ -210,7 +210,7 @@ class TableFile:
         return f"{self.path}: not a readable CSV file ({text}); correct that line"
 
     def _no_text(self, name: str) -> str:
-        """The first entry of a column that is no text in UTF-8."""
+        """Return the first entry of a column that is no text in UTF-8."""
         import pyarrow as pa
 
         for row, entry in enumerate(self._csv_columns([name], pa.binary()).column(name).to_pylist()):
@@ -235,7 +235,7 @@ class TableFile:
                 content = stream.readline() + stream.readline()
         else:
             content = b"\n".join(self._content.split(b"\n", 2)[:2])
-        begin, _, rest = content.partition(b"\n")
+        begin, _, second_line = content.partition(b"\n")
         try:
             line = begin.decode("utf-8-sig")
         except UnicodeDecodeError as error:
@@ -243,23 +243,27 @@ class TableFile:
                 f"{path}: line 1 is not UTF-8 text (byte {begin[error.start]:#x} at position {error.start}); save the "
                 "file as UTF-8"
             ) from error
-        known: tuple[str, ...] = SEPARATORS
+        separators: tuple[str, ...] = SEPARATORS
         lines = 1
-        if said := _SEPARATOR_LINE.fullmatch(line.strip(" \r\n")):
-            known, lines = (said[1],), 2
-            line = rest.partition(b"\n")[0].decode("utf-8", "replace")
+        if declaration := _SEPARATOR_LINE.fullmatch(line.strip(" \r\n")):
+            separators, lines = (declaration[1],), 2
+            line = second_line.partition(b"\n")[0].decode("utf-8", "replace")
         if line.count('"') % 2:
             raise DataError(f"{path}: a quotation mark of the header line is not closed; write every name on line 1")
-        first = next(iter(line.strip("\r\n").splitlines()), "")  # a lone carriage return ends a line, too
-        if not first.strip():
+        header = next(iter(line.strip("\r\n").splitlines()), "")  # a lone carriage return ends a line, too
+        if not header.strip():
             raise DataError(f"{path}: line {lines} is empty; write the names of the columns there")
-        found = {mark: next(csv.reader([first], delimiter=mark, skipinitialspace=True)) for mark in known}
-        separator = max(known, key=lambda mark: len(found[mark]))
-        names = [name.strip() for name in found[separator]]
+        names_by_separator = {
+            mark: next(csv.reader([header], delimiter=mark, skipinitialspace=True)) for mark in separators
+        }
+        separator = max(separators, key=lambda mark: len(names_by_separator[mark]))
+        names = [name.strip() for name in names_by_separator[separator]]
         if "" in names:
-            place = names.index("")
-            hint = "; pandas writes its index so, without it: to_csv(path, index=False)" if place == 0 else ""
-            raise DataError(f"{path}: column {place + 1} has no name; write one name per column on line {lines}{hint}")
+            position = names.index("")
+            hint = "; pandas writes its index so, without it: to_csv(path, index=False)" if position == 0 else ""
+            raise DataError(
+                f"{path}: column {position + 1} has no name; write one name per column on line {lines}{hint}"
+            )
         return separator, names, lines
 
     def _read_parquet(self, chosen: Sequence[str]) -> Any:
@@ -277,8 +281,8 @@ def _is_parquet(path: Path) -> bool:
     return path.suffix.lower() in (".parquet", ".pq")
 
 
-def _require(path: Path, names: Sequence[str], wanted: Sequence[str]) -> None:
-    for name in wanted:
+def _require(path: Path, names: Sequence[str], chosen: Sequence[str]) -> None:
+    for name in chosen:
         if name not in names:
             hint = f"{did_you_mean(name, names)} (columns: {', '.join(names)})"
             raise DataError(f"{path}: there is no column {name!r}; {hint}")

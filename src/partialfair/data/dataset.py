@@ -54,12 +54,12 @@ class Dataset:
 
     @property
     def n_rows(self) -> int:
-        """Number of rows."""
+        """Return the number of rows."""
         return int(self.X.shape[0])
 
     @property
     def n_features(self) -> int:
-        """Number of features, the sensitive attribute not counted."""
+        """Return the number of features, the sensitive attribute not counted."""
         return int(self.X.shape[1])
 
     @property
@@ -69,7 +69,7 @@ class Dataset:
 
     @property
     def n_groups(self) -> int:
-        """Number of groups."""
+        """Return the number of groups."""
         return len(self.group_names)
 
     def take(self, rows: NDArray[np.integer]) -> "Dataset":
@@ -105,7 +105,7 @@ class Dataset:
         elif isinstance(self.X, np.ndarray):
             arrays["X"] = self.X
         else:
-            arrays |= {f"X_{part}": getattr(self.X, part) for part in ("data", "indices", "indptr")}
+            arrays |= {f"X_{array}": getattr(self.X, array) for array in ("data", "indices", "indptr")}
         with atomic_path(path) as temporary, open(temporary, "wb") as stream:
             np.savez(stream, **arrays)
 
@@ -122,7 +122,7 @@ class Dataset:
             shape = tuple(arrays["shape"])
             if "image_shape" in arrays:
                 channels, height, width = (int(length) for length in arrays["image_shape"])
-                X: Matrix = ImageRows.whole(map_member(path, "X"), (channels, height, width))
+                X: Matrix = ImageRows.of_pixels(map_member(path, "X"), (channels, height, width))
             elif "X" in arrays:
                 X = arrays["X"]
             else:
@@ -170,8 +170,8 @@ class Split:
         """
         try:
             with np.load(path, allow_pickle=False) as stored:
-                found = cls(stored["train"], stored["validation"], stored["test"])
-            rows = np.sort(np.concatenate([found.train, found.validation, found.test]))
+                split = cls(stored["train"], stored["validation"], stored["test"])
+            rows = np.sort(np.concatenate([split.train, split.validation, split.test]))
         except UNREADABLE as error:
             raise DataError(f"{path}: not a readable split ({error}); delete the file and split again") from error
         remedy = "delete the file and split again"
@@ -183,7 +183,7 @@ class Split:
         if n_rows is not None and rows.size and (rows[0] < 0 or rows[-1] >= n_rows):
             row = rows[0] if rows[0] < 0 else rows[-1]
             raise DataError(f"{path}: row {row} is not one of the table's {n_rows} rows; {remedy}")
-        return found
+        return split
 
 
 def _check(data: Dataset) -> None:

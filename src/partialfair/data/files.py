@@ -79,7 +79,7 @@ def sealed(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def is_sealed(content: Mapping[str, Any]) -> bool:
-    """Whether ``content`` is as :func:`sealed` left it."""
+    """Tell whether ``content`` is as :func:`sealed` left it."""
     return content.get("seal") == _seal(content)
 
 
@@ -90,7 +90,7 @@ def _seal(content: Mapping[str, Any]) -> str:
 
 
 def _of_numpy(value: Any) -> Any:
-    """The plain numbers of a scalar or array of NumPy, which a plug-in may well give."""
+    """Return the plain numbers of a scalar or array of NumPy, which a plug-in may well give."""
     if hasattr(value, "tolist"):  # told so, because commands that only look at files need not import NumPy
         return value.tolist()
     raise TypeError(f"{value!r} is a {type(value).__name__}, which has no form in JSON")
@@ -113,7 +113,7 @@ def _remove_leftovers(target: Path) -> None:
 
 
 def _is_alive(process: int) -> bool:
-    """Whether a process of that number exists; another user's does, too."""
+    """Tell whether a process of that number exists; another user's does, too."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:
@@ -137,17 +137,17 @@ def _storage_fault(error: BaseException, target: Path) -> str | None:
                     "unchanged; free space there and run the same command again"
                 )
             # A file that is read inside the block can be barred as well; that is for its reader to report.
-            here = (
+            is_target = (
                 cause.errno == errno.EROFS
                 or Path(str(cause.filename)) in (*target.parents, target)
                 or (Path(str(cause.filename)).parent == target.parent)
             )
-            if cause.errno in _BARRED and here:
+            if cause.errno in _BARRED and is_target:
                 return (
                     f"its folder cannot be written to ({cause.strerror}); nothing was changed; make the folder "
                     "writable, or work in a copy of the project elsewhere, and run the same command again"
                 )
-            if cause.errno in (errno.ENOTDIR, errno.EEXIST, errno.EISDIR) and here:
+            if cause.errno in (errno.ENOTDIR, errno.EEXIST, errno.EISDIR) and is_target:
                 return f"{cause.filename} stands in the way ({cause.strerror}); move it away and run again"
         cause = cause.__cause__ or cause.__context__
     return None

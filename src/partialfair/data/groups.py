@@ -12,17 +12,17 @@ from partialfair.errors import DataError
 JOIN = " & "  # between the values of an intersectional group
 
 
-def columns_of(source: Any, what: str = "groups") -> dict[str, Any]:
-    """Columns by name of a 1-D array, a 2-D array, a mapping or a dataframe of any library.
+def columns_of(source: Any, subject: str = "groups") -> dict[str, Any]:
+    """Return the columns by name of a 1-D array, a 2-D array, a mapping or a dataframe of any library.
 
     Raises:
         DataError: no column, more than two dimensions, or a masked entry.
     """
-    refuse_masked(source, what)
+    refuse_masked(source, subject)
     if isinstance(source, Mapping):
         named = {str(name): values for name, values in source.items()}
     elif not hasattr(source, "columns") and len(np.shape(source)) < 2:
-        named = {str(getattr(source, "name", None) or what): source}
+        named = {str(getattr(source, "name", None) or subject): source}
     else:
         from partialfair.data.frames import to_pandas
 
@@ -33,20 +33,20 @@ def columns_of(source: Any, what: str = "groups") -> dict[str, Any]:
             array = np.asarray(frame)
             if array.ndim != 2:
                 raise DataError(
-                    f"{what}: the array has {array.ndim} dimensions; pass one value or one line of values per row"
+                    f"{subject}: the array has {array.ndim} dimensions; pass one value or one line of values per row"
                 )
-            named = {f"{what}[{j}]": array[:, j] for j in range(array.shape[1])}
+            named = {f"{subject}[{j}]": array[:, j] for j in range(array.shape[1])}
     if not named:
-        raise DataError(f"{what}: there is no column; pass at least one")
+        raise DataError(f"{subject}: there is no column; pass at least one")
     return named
 
 
-def group_labels(source: Any, what: str = "groups") -> tuple[NDArray[np.int64], tuple[str, ...]]:
+def group_labels(source: Any, subject: str = "groups") -> tuple[NDArray[np.int64], tuple[str, ...]]:
     """Encode groups; several columns make one group per combination of values that occurs.
 
     Args:
         source: see :func:`columns_of`; values of any type, compared by their text.
-        what: what to call the argument in errors.
+        subject: what to call the argument in errors.
 
     Returns:
         Codes (n,) and sorted names; the names of combinations are joined by " & ", values that hold an ampersand in
@@ -59,22 +59,22 @@ def group_labels(source: Any, what: str = "groups") -> tuple[NDArray[np.int64], 
 
     combined: NDArray[np.int64] | None = None
     levels: list[tuple[str, ...]] = [()]
-    for name, values in columns_of(source, what).items():
-        codes, own = _encode(name, values, what)
+    for name, values in columns_of(source, subject).items():
+        codes, column_levels = _encode(name, values, subject)
         if combined is None:
             combined = np.zeros(len(codes), np.int64)
         if len(codes) != len(combined):
             sizes = f"{len(codes)} rows, another has {len(combined)}"
-            raise DataError(f"{what}: column {name!r} has {sizes}; pass equal lengths")
-        present, combined = _renumber(combined * len(own) + codes, len(levels) * len(own))
-        levels = [(*levels[key // len(own)], own[key % len(own)]) for key in present]
+            raise DataError(f"{subject}: column {name!r} has {sizes}; pass equal lengths")
+        present, combined = _renumber(combined * len(column_levels) + codes, len(levels) * len(column_levels))
+        levels = [(*levels[key // len(column_levels)], column_levels[key % len(column_levels)]) for key in present]
     assert combined is not None
-    names = [JOIN.join(map(_quoted, parts)) if len(parts) > 1 else parts[0] for parts in levels]
+    names = [JOIN.join(map(_quoted, level)) if len(level) > 1 else level[0] for level in levels]
     order, sorted_names = pd.factorize(np.array(names, object), sort=True)
     return order[combined].astype(np.int64), tuple(sorted_names.tolist())
 
 
-def check_names(names: Sequence[str], what: str = "groups") -> None:
+def check_names(names: Sequence[str], subject: str = "groups") -> None:
     """Refuse groups that are told apart by blanks alone.
 
     Raises:
@@ -82,27 +82,27 @@ def check_names(names: Sequence[str], what: str = "groups") -> None:
     """
     alike: dict[str, str] = {}
     for name in names:
-        other = alike.setdefault(" ".join(name.split()), name)
-        if other != name:
-            raise DataError(f"{what}: {other!r} and {name!r} differ in blanks alone; write them alike")
+        lookalike = alike.setdefault(" ".join(name.split()), name)
+        if lookalike != name:
+            raise DataError(f"{subject}: {lookalike!r} and {name!r} differ in blanks alone; write them alike")
 
 
-def codes_for(source: Any, names: Sequence[str], what: str = "groups") -> NDArray[np.int64]:
-    """Codes (n,) of groups whose names are already known.
+def codes_for(source: Any, names: Sequence[str], subject: str = "groups") -> NDArray[np.int64]:
+    """Return the codes (n,) of groups whose names are already known.
 
     Raises:
         DataError: a group that is not among the names.
     """
-    codes, own = group_labels(source, what)
-    place = {name: code for code, name in enumerate(names)}
-    unknown = [code for code, name in enumerate(own) if name not in place]
+    codes, passed = group_labels(source, subject)
+    code_of_name = {name: code for code, name in enumerate(names)}
+    unknown = [code for code, name in enumerate(passed) if name not in code_of_name]
     if unknown:
         row = int(np.flatnonzero(codes == unknown[0])[0])
         raise DataError(
-            f"{what}: group {own[unknown[0]]!r} in row {row} was not among the groups of the training rows "
+            f"{subject}: group {passed[unknown[0]]!r} in row {row} was not among the groups of the training rows "
             f"({', '.join(names)}); correct the value, or fit with rows of that group"
         )
-    return np.array([place[name] for name in own], np.int64)[codes]
+    return np.array([code_of_name[name] for name in passed], np.int64)[codes]
 
 
 def _renumber(keys: NDArray[np.int64], bound: int) -> tuple[list[int], NDArray[np.int64]]:
@@ -114,20 +114,20 @@ def _renumber(keys: NDArray[np.int64], bound: int) -> tuple[list[int], NDArray[n
     return np.flatnonzero(occurs).tolist(), (np.cumsum(occurs) - 1)[keys]
 
 
-def _encode(name: str, values: Any, what: str) -> tuple[NDArray[np.int64], list[str]]:
-    """Codes and texts of one column, sorted by text."""
+def _encode(name: str, values: Any, subject: str) -> tuple[NDArray[np.int64], list[str]]:
+    """Return the codes and texts of one column, sorted by text."""
     import pandas as pd
 
     array = values if isinstance(values, pd.Series) else np.asarray(values)
     if np.ndim(array) != 1:
-        raise DataError(f"{what}: column {name!r} has {np.ndim(array)} dimensions; pass one value per row")
+        raise DataError(f"{subject}: column {name!r} has {np.ndim(array)} dimensions; pass one value per row")
     try:
         codes, levels = pd.factorize(array)
     except TypeError as error:
         if "unhashable" not in str(error):
             raise
         raise DataError(
-            f"{what}: values cannot be compared ({error}); pass one text or number per row and column"
+            f"{subject}: values cannot be compared ({error}); pass one text or number per row and column"
         ) from error
     texts = [text_of(level) for level in levels]
     missing = codes < 0
@@ -137,15 +137,15 @@ def _encode(name: str, values: Any, what: str) -> tuple[NDArray[np.int64], list[
     if missing.any():
         row = int(np.flatnonzero(missing)[0])
         raise DataError(
-            f"{what}: column {name!r} has no value in row {row}; drop such rows or name them, say 'unknown'"
+            f"{subject}: column {name!r} has no value in row {row}; drop such rows or name them, say 'unknown'"
         )
     order, unique = pd.factorize(np.array(texts, object), sort=True)
     return order[codes].astype(np.int64), [str(text) for text in unique]
 
 
-def _quoted(part: str) -> str:
-    """A value as part of a combination's name, from which it can be read back."""
-    return '"' + part.replace('"', '""') + '"' if "&" in part or '"' in part else part
+def _quoted(text: str) -> str:
+    """Return a value as part of a combination's name, from which it can be read back."""
+    return '"' + text.replace('"', '""') + '"' if "&" in text or '"' in text else text
 
 
 def text_of(value: Any) -> str:

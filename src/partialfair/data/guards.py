@@ -31,7 +31,7 @@ def of_scored_groups(function: Callable[Arguments, Result]) -> Callable[Argument
 
 
 def rows(scores: Any, y: Any, group: Any) -> tuple[Any, Any, Any]:
-    """Scores, labels and group codes as arrays of equal length (n,).
+    """Return the scores, labels and group codes as arrays of equal length (n,).
 
     Args:
         scores: numbers, or predictions with atoms, which are handed on.
@@ -44,15 +44,15 @@ def rows(scores: Any, y: Any, group: Any) -> tuple[Any, Any, Any]:
     faults = intake.Faults()
     with faults.noted():
         intake.in_one_order(scores=scores, y=y, group=group)
-    found = []
+    columns = []
     for name, values, read in (("scores", scores, _scores), ("y", y, _labels), ("group", group, _codes)):
         with faults.noted():
-            found.append(read(values, name))
+            columns.append(read(values, name))
     faults.settle()
-    for name, values in zip(("y", "group"), found[1:], strict=True):
-        if values is not None and len(values) != len(found[0]):
-            raise DataError(f"{name}: {len(values)} rows, scores have {len(found[0])}; pass equal lengths")
-    return found[0], found[1], found[2]
+    for name, values in zip(("y", "group"), columns[1:], strict=True):
+        if values is not None and len(values) != len(columns[0]):
+            raise DataError(f"{name}: {len(values)} rows, scores have {len(columns[0])}; pass equal lengths")
+    return columns[0], columns[1], columns[2]
 
 
 def scored_groups(scores: Any, group: Any) -> tuple[Any, Any]:
@@ -77,39 +77,39 @@ def _guarded(
 ) -> Callable[Arguments, Result]:
     @wraps(function)
     def guarded(*arguments: Arguments.args, **options: Arguments.kwargs) -> Result:
-        given = dict(zip(names, arguments, strict=False)) | {name: options[name] for name in names if name in options}
-        if len(given) < len(names):
+        checked = dict(zip(names, arguments, strict=False)) | {name: options[name] for name in names if name in options}
+        if len(checked) < len(names):
             return function(*arguments, **options)  # Python says what is missing
-        others: dict[str, Any] = {name: value for name, value in options.items() if name not in names}
+        options_left: dict[str, Any] = {name: value for name, value in options.items() if name not in names}
         call: Callable[..., Result] = function
-        return call(*read(**given), *arguments[len(names) :], **others)
+        return call(*read(**checked), *arguments[len(names) :], **options_left)
 
     return guarded
 
 
 def _is_plain(values: Any, kinds: str) -> bool:
-    """Whether this is an array (n,) such as jobs pass."""
+    """Tell whether this is an array (n,) such as jobs pass."""
     return type(values) is np.ndarray and values.ndim == 1 and values.dtype.kind in kinds
 
 
 def _scores(values: Any, name: str) -> Any:
     if _is_plain(values, "f") or hasattr(values, "atoms"):
         return values
-    found, missing = intake.numbers(values, name)
+    numbers, missing = intake.numbers(values, name)
     intake.refuse_missing(missing, name, values, "drop such rows")
-    return found
+    return numbers
 
 
 def _labels(values: Any, name: str) -> Any:
     if values is None or _is_plain(values, "fiu"):
         return values
-    found, missing = intake.numbers(values, name, finite=False)
+    numbers, missing = intake.numbers(values, name, finite=False)
     intake.refuse_missing(missing, name, values, "drop such rows")
-    return found
+    return numbers
 
 
 def _codes(values: Any, name: str) -> Any:
-    """Codes from 0 on of codes or names."""
+    """Return the codes from 0 on of codes or names."""
     array = values
     if not _is_plain(values, "iu"):
         array, missing = intake.read(values)
@@ -120,14 +120,14 @@ def _codes(values: Any, name: str) -> Any:
             numbers, _ = intake.numbers(array, name)
         except DataError:
             return intake.groups(values, name).codes
-        array = _whole(numbers, name)
+        array = _whole_numbers(numbers, name)
     if array.size and array.min() < 0:
         row = int(np.argmax(array < 0))
         raise DataError(f"{name}: the code {array[row]} in row {row} is negative; codes count from 0, or pass names")
     return array
 
 
-def _whole(numbers: NDArray[np.float64], name: str) -> NDArray[np.int64]:
+def _whole_numbers(numbers: NDArray[np.float64], name: str) -> NDArray[np.int64]:
     broken = numbers != np.floor(numbers)
     if broken.any():
         row = int(broken.argmax())

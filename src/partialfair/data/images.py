@@ -37,20 +37,20 @@ class ImageRows:
             )
 
     @classmethod
-    def whole(cls, pixels: NDArray[np.uint8], image_shape: ImageShape) -> "ImageRows":
+    def of_pixels(cls, pixels: NDArray[np.uint8], image_shape: ImageShape) -> "ImageRows":
         """All images of an array (N, C * H * W)."""
         return cls(pixels, image_shape, np.arange(len(pixels), dtype=np.int64))
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns, as of a feature matrix."""
+        """Return the rows and columns, as of a feature matrix."""
         return len(self.rows), int(self.pixels.shape[1])
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def __getitem__(self, rows: NDArray[np.integer]) -> "ImageRows":
-        """The table restricted to ``rows``, in that order."""
+        """Return the table restricted to ``rows``, in that order."""
         return ImageRows(self.pixels, self.image_shape, self.rows[rows])
 
     def batch(self, rows: NDArray[np.integer]) -> NDArray[np.uint8]:
@@ -64,8 +64,8 @@ class ImageRows:
 
     def array(self) -> NDArray[np.uint8]:
         """Pixels (n, C * H * W) of all rows; without a copy if that is the whole array."""
-        whole = len(self.rows) == len(self.pixels) and bool((self.rows == np.arange(len(self.rows))).all())
-        return self.pixels if whole else self.pixels[self.rows]
+        in_order = len(self.rows) == len(self.pixels) and bool((self.rows == np.arange(len(self.rows))).all())
+        return self.pixels if in_order else self.pixels[self.rows]
 
 
 def map_member(path: str | Path, name: str) -> NDArray[np.uint8]:

@@ -82,8 +82,8 @@ class Faults(list[str]):
             return
         of_remedy: dict[str, list[str]] = {}
         for fault in self:
-            what, _, remedy = fault.partition("; ")
-            of_remedy.setdefault(remedy, []).append(what)
+            statement, _, remedy = fault.partition("; ")
+            of_remedy.setdefault(remedy, []).append(statement)
         told = "; ".join("; ".join([*faults, remedy]) for remedy, faults in of_remedy.items())
         raise DataError(told if len(self) == 1 else f"{len(self)} faults: {told}")
 
@@ -104,11 +104,11 @@ class Levels:
 
     @property
     def missing(self) -> NDArray[np.bool_]:
-        """Which rows (n,) have no value."""
+        """Return which rows (n,) have no value."""
         return self.codes < 0
 
     def with_missing(self, where: str) -> "Levels":
-        """The column with a level of its own for rows without a value, :data:`MISSING_GROUP`.
+        """Return the column with a level of its own for rows without a value, :data:`MISSING_GROUP`.
 
         Raises:
             DataError: the column ``where`` has a value that looks like it.
@@ -135,11 +135,11 @@ class Groups:
 
     @property
     def missing(self) -> NDArray[np.bool_]:
-        """Which rows (n,) have no group."""
+        """Return which rows (n,) have no group."""
         return self.codes < 0
 
     def of(self, rows: NDArray[Any]) -> "Groups":
-        """Groups of some rows, all of which have one; names of which none is left are gone."""
+        """Return the groups of some rows, all of which have one; names of which none is left are gone."""
         codes = self.codes[rows]
         present = np.bincount(codes, minlength=len(self.names)) > 0
         names = tuple(name for name, occurs in zip(self.names, present, strict=True) if occurs)
@@ -161,43 +161,43 @@ class Labels:
     negative: tuple[str, ...]
 
 
-def columns(source: Any, what: str) -> dict[str, Any]:
-    """Columns by name of one column, a list of rows, a 2-D array, a mapping or a dataframe of any library.
+def columns(source: Any, subject: str) -> dict[str, Any]:
+    """Return the columns by name of one column, a list of rows, a 2-D array, a mapping or a dataframe of any library.
 
     Args:
         source: what was passed; an entry is a text or a number.
-        what: name of the argument, which an unnamed column gets.
+        subject: name of the argument, which an unnamed column gets.
 
     Raises:
         DataError: no column, two of one name, or an array of more than two dimensions.
     """
-    given = to_pandas(source)
-    if isinstance(given, Mapping):
-        pairs = list(given.items())
-    elif hasattr(given, "columns"):
-        pairs = [(name, given.iloc[:, place]) for place, name in enumerate(given.columns)]
-    elif _dimensions(given) < 2:
-        pairs = [(getattr(given, "name", None) or what, given)]
+    table = to_pandas(source)
+    if isinstance(table, Mapping):
+        pairs = list(table.items())
+    elif hasattr(table, "columns"):
+        pairs = [(name, table.iloc[:, j]) for j, name in enumerate(table.columns)]
+    elif _dimensions(table) < 2:
+        pairs = [(getattr(table, "name", None) or subject, table)]
     else:
-        if not isinstance(given, np.ndarray):  # of rows; NumPy would turn a missing value beside texts into a text
-            given = np.array([list(row) for row in given], object)
-        if given.ndim != 2:
+        if not isinstance(table, np.ndarray):  # of rows; NumPy would turn a missing value beside texts into a text
+            table = np.array([list(row) for row in table], object)
+        if table.ndim != 2:
             raise DataError(
-                f"{what}: the array has {given.ndim} dimensions; pass one value or one line of values per row"
+                f"{subject}: the array has {table.ndim} dimensions; pass one value or one line of values per row"
             )
-        pairs = [(f"{what}[{place}]", given[:, place]) for place in range(given.shape[1])]
+        pairs = [(f"{subject}[{j}]", table[:, j]) for j in range(table.shape[1])]
     named: dict[str, Any] = {}
     for name, values in pairs:
         if str(name) in named:
-            raise DataError(f"{what}: column {str(name)!r} occurs twice; rename one of them")
+            raise DataError(f"{subject}: column {str(name)!r} occurs twice; rename one of them")
         named[str(name)] = values
     if not named:
-        raise DataError(f"{what}: there is no column; pass at least one")
+        raise DataError(f"{subject}: there is no column; pass at least one")
     return named
 
 
 def read(values: Any) -> tuple[Any, NDArray[np.bool_]]:
-    """A column as an array or a pandas series, and which entries (n,) are missing; texts are not looked at.
+    """Return a column as an array or a pandas series, and which entries (n,) are missing; texts are not looked at.
 
     A list keeps the types of its entries.
     """
@@ -220,14 +220,14 @@ def read(values: Any) -> tuple[Any, NDArray[np.bool_]]:
     return array, np.asarray(pd.isna(array)) if array.ndim else np.zeros(0, np.bool_)
 
 
-def levels(name: str, values: Any, what: str, words: Iterable[str] = NULL_TEXTS) -> Levels:
-    """Codes and texts of one column.
+def levels(name: str, values: Any, subject: str, null_texts: Iterable[str] = NULL_TEXTS) -> Levels:
+    """Return the codes and texts of one column.
 
     Args:
         name: of the column.
         values: n values of any type.
-        what: name of the argument.
-        words: texts in lower case that stand for a missing value.
+        subject: name of the argument.
+        null_texts: texts in lower case that stand for a missing value.
 
     Raises:
         DataError: more than one dimension, a collection as value, or values that look alike.
@@ -236,32 +236,34 @@ def levels(name: str, values: Any, what: str, words: Iterable[str] = NULL_TEXTS)
 
     array, missing = read(values)
     if array.ndim != 1:
-        raise DataError(f"{what}: column {name!r} has {array.ndim} dimensions; pass one value per row")
-    where = what if name == what else f"{what}: column {name!r}"
+        raise DataError(f"{subject}: column {name!r} has {array.ndim} dimensions; pass one value per row")
+    where = subject if name == subject else f"{subject}: column {name!r}"
     if _is_objects(array):
         array = np.asarray(array, object)
-        refuse_collections(name, array, what)
+        refuse_collections(name, array, subject)
         array = _told_apart(array, missing, where)
     codes, distinct = pd.factorize(array)
     codes = np.where(missing, -1, codes).astype(np.int64)
     texts = [text_of(value) for value in distinct]
-    lost = [code for code, text in enumerate(texts) if is_missing(text, words)]
+    lost = [code for code, text in enumerate(texts) if is_missing(text, null_texts)]
     codes[np.isin(codes, lost)] = -1
     occurring = np.flatnonzero(np.bincount(codes[codes >= 0], minlength=len(texts)))
-    place = np.full(len(texts) + 1, -1, np.int64)
-    place[occurring] = np.arange(occurring.size)
-    column = Levels(place[codes], tuple(texts[code] for code in occurring), tuple(distinct[code] for code in occurring))
+    new_codes = np.full(len(texts) + 1, -1, np.int64)
+    new_codes[occurring] = np.arange(occurring.size)
+    column = Levels(
+        new_codes[codes], tuple(texts[code] for code in occurring), tuple(distinct[code] for code in occurring)
+    )
     if getattr(array.dtype, "kind", "O") not in "iufb":  # different numbers do not look alike
         refuse_alike(column.texts, where, column.values, column.codes)
     return column
 
 
-def is_missing(value: Any, words: Iterable[str] = NULL_TEXTS) -> bool:
-    """Whether a single value is missing: ``None``, NaN, or one of some texts, which are in lower case."""
-    return value.strip().casefold() in words if isinstance(value, str) else _is_null(value)
+def is_missing(value: Any, null_texts: Iterable[str] = NULL_TEXTS) -> bool:
+    """Tell whether a single value is missing: ``None``, NaN, or one of some texts, which are in lower case."""
+    return value.strip().casefold() in null_texts if isinstance(value, str) else _is_null(value)
 
 
-def refuse_collections(name: str, array: NDArray[Any], what: str) -> None:
+def refuse_collections(name: str, array: NDArray[Any], subject: str) -> None:
     """Refuse an object array (n,) that holds lists, arrays or mappings.
 
     Raises:
@@ -270,12 +272,12 @@ def refuse_collections(name: str, array: NDArray[Any], what: str) -> None:
     row = next((row for row, value in enumerate(array) if not isinstance(value, Hashable)), None)
     if row is not None:
         raise DataError(
-            f"{what}: column {name!r} has a collection of values in row {row}; write one text or number per row"
+            f"{subject}: column {name!r} has a collection of values in row {row}; write one text or number per row"
         )
 
 
 def looks_of(value: Any) -> set[Any]:
-    """What a value looks like: two values that have a look in common look alike.
+    """Return what a value looks like: two values that have a look in common look alike.
 
     A text looks like itself without regard to case, blanks, invisible characters, the form of Unicode and periods at
     its end; a text that reads as a number like the number; ``True`` and ``False`` like their names, and like 1 and 0.
@@ -294,38 +296,44 @@ def looks_of(value: Any) -> set[Any]:
 
 def alike(values: Sequence[Any]) -> Iterator[tuple[int, int]]:
     """Places of pairs of values that look alike."""
-    first: dict[Any, int] = {}
-    for place, value in enumerate(values):
+    first_position: dict[Any, int] = {}
+    for position, value in enumerate(values):
         for look in looks_of(value):
-            if first.setdefault(look, place) != place:
-                yield first[look], place
+            if first_position.setdefault(look, position) != position:
+                yield first_position[look], position
 
 
 def refuse_alike(
-    texts: Sequence[str], what: str, values: Sequence[Any] | None = None, codes: NDArray[np.int64] | None = None
+    texts: Sequence[str], subject: str, values: Sequence[Any] | None = None, codes: NDArray[np.int64] | None = None
 ) -> None:
     """Refuse different values that look alike; numbers that are written in the same way are one value.
 
     Args:
         texts: the different values as texts.
-        what: what has these values, for the error.
+        subject: what has these values, for the error.
         values: the same values as they were given, if they may be other than texts.
         codes: (n,) places of the values of rows, if the error is to name a row.
 
     Raises:
         DataError: naming two of them, and the first row of the later one.
     """
-    check_names(texts, what)
-    given = texts if values is None else values
-    for one, other in alike(given):
-        if texts[one] == texts[other] and not any(isinstance(given[place], str | bytes) for place in (one, other)):
+    check_names(texts, subject)
+    originals = texts if values is None else values
+    for earlier, later in alike(originals):
+        if texts[earlier] == texts[later] and not any(
+            isinstance(originals[position], str | bytes) for position in (earlier, later)
+        ):
             continue  # numbers of two precisions
-        shown = [repr(texts[place]) for place in (one, other)]
-        if shown[0] == shown[1]:
-            shown = [f"{texts[place]!r} ({type(given[place]).__name__})" for place in (one, other)]
-        row = "" if codes is None else f" in row {int(np.argmax(codes == other))}"
-        raise DataError(f"{what}: {shown[0]} and {shown[1]}{row} look alike; write them alike if they are one value, "
-                        "and less alike if they are two")  # fmt: skip
+        shown_texts = [repr(texts[position]) for position in (earlier, later)]
+        if shown_texts[0] == shown_texts[1]:
+            shown_texts = [
+                f"{texts[position]!r} ({type(originals[position]).__name__})" for position in (earlier, later)
+            ]
+        row = "" if codes is None else f" in row {int(np.argmax(codes == later))}"
+        raise DataError(
+            f"{subject}: {shown_texts[0]} and {shown_texts[1]}{row} look alike; write them alike if they are one "
+            "value, and less alike if they are two"
+        )
 
 
 def refuse_missing(missing: NDArray[np.bool_], where: str, values: Any, remedy: str) -> None:
@@ -344,23 +352,23 @@ def refuse_missing(missing: NDArray[np.bool_], where: str, values: Any, remedy: 
         return
     row, count = int(missing.argmax()), int(missing.sum())
     more = f" ({count} such rows)" if count > 1 else ""
-    raise DataError(f"{where} has no value in row {row}{_shown(values, row)}{more}; {remedy}")
+    raise DataError(f"{where} has no value in row {row}{_shown_value(values, row)}{more}; {remedy}")
 
 
 def groups(
     source: Any,
-    what: str = "groups",
+    subject: str = "groups",
     missing: str = "refuse",
-    words: Iterable[str] = NULL_TEXTS,
+    null_texts: Iterable[str] = NULL_TEXTS,
     remedy: str = "drop such rows or name them, say 'unknown'",
 ) -> Groups:
-    """Groups of one or several columns; the values of several make one group per combination that occurs.
+    """Return the groups of one or several columns; the values of several make one group per combination that occurs.
 
     Args:
         source: see :func:`columns`.
-        what: name of the argument, for errors.
+        subject: name of the argument, for errors.
         missing: "refuse" rows without a value, "drop" them (their code is -1), or make a "group" of them.
-        words: texts in lower case that stand for a missing value.
+        null_texts: texts in lower case that stand for a missing value.
         remedy: what to do about missing values.
 
     Raises:
@@ -369,16 +377,16 @@ def groups(
     """
     faults, encoded = Faults(), {}
     absent: NDArray[np.bool_] | None = None
-    for name, values in columns(source, what).items():
+    for name, values in columns(source, subject).items():
         with faults.noted():
-            encoded_column = levels(name, values, what, words)
+            encoded_column = levels(name, values, subject, null_texts)
             if absent is not None and len(encoded_column.codes) != len(absent):
                 sizes = f"{len(encoded_column.codes)} rows, another has {len(absent)}"
-                raise DataError(f"{what}: column {name!r} has {sizes}; pass equal lengths")
+                raise DataError(f"{subject}: column {name!r} has {sizes}; pass equal lengths")
             if missing == "refuse":
-                refuse_missing(encoded_column.missing, f"{what}: column {name!r}", values, remedy)
+                refuse_missing(encoded_column.missing, f"{subject}: column {name!r}", values, remedy)
             if missing == "group":
-                encoded_column = encoded_column.with_missing(f"{what}: column {name!r}")
+                encoded_column = encoded_column.with_missing(f"{subject}: column {name!r}")
             absent = encoded_column.missing if absent is None else absent | encoded_column.missing
             encoded[name] = encoded_column
     faults.settle()
@@ -386,36 +394,38 @@ def groups(
     complete = ~absent
     codes = np.full(absent.size, -1, np.int64)
     texts = {name: _categorical(column, complete) for name, column in encoded.items()}
-    codes[complete], names = group_labels(texts, what) if complete.any() else (codes[complete], ())
+    codes[complete], names = group_labels(texts, subject) if complete.any() else (codes[complete], ())
     return Groups(codes, names)
 
 
-def known_groups(source: Any, names: Sequence[str], what: str, words: Iterable[str] = NULL_TEXTS) -> NDArray[np.int64]:
-    """Codes (n,) of groups whose names are known.
+def known_groups(
+    source: Any, names: Sequence[str], subject: str, null_texts: Iterable[str] = NULL_TEXTS
+) -> NDArray[np.int64]:
+    """Return the codes (n,) of groups whose names are known.
 
     Raises:
         DataError: see :func:`groups`, or a group that is not among the names.
     """
     import pandas as pd
 
-    encoded = groups(source, what, words=words)
-    return codes_for(pd.Series(pd.Categorical.from_codes(encoded.codes, list(encoded.names))), names, what)
+    encoded = groups(source, subject, null_texts=null_texts)
+    return codes_for(pd.Series(pd.Categorical.from_codes(encoded.codes, list(encoded.names))), names, subject)
 
 
 def numbers(
     values: Any,
-    what: str,
-    words: Iterable[str] = NULL_TEXTS,
+    subject: str,
+    null_texts: Iterable[str] = NULL_TEXTS,
     finite: bool = True,
     infinite: str = BEYOND_ALL,
     use: str = "ranked as scores",
 ) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    """A column of numbers, NaN where one is missing, and which are missing; both (n,).
+    """Return a column of numbers, NaN where one is missing, and which are missing; both (n,).
 
     Args:
         values: numbers, or texts that read as numbers.
-        what: name of the column, for errors.
-        words: texts in lower case that stand for a missing value.
+        subject: name of the column, for errors.
+        null_texts: texts in lower case that stand for a missing value.
         finite: whether infinite numbers are refused.
         infinite: what to do about them.
         use: what the numbers are for, after "cannot be".
@@ -425,10 +435,10 @@ def numbers(
     """
     array, missing = read(values)
     if array.ndim != 1 or not array.size:
-        raise DataError(f"{what}: shape {array.shape}; pass one number per row, and at least one row")
+        raise DataError(f"{subject}: shape {array.shape}; pass one number per row, and at least one row")
     kind = getattr(array.dtype, "kind", "O")
     if kind in "mMc":  # NumPy and pandas would turn them into some number or other
-        raise DataError(f"{what}: values of type {array.dtype} cannot be {use}; pass real numbers")
+        raise DataError(f"{subject}: values of type {array.dtype} cannot be {use}; pass real numbers")
     if kind in "fiub" and isinstance(array.dtype, np.dtype):
         converted = np.array(array, np.float64)
         converted[missing] = np.nan
@@ -437,7 +447,7 @@ def numbers(
         converted = np.array([_number(entry) for entry in entries], np.float64)
         converted[missing] = np.nan
         texts = np.flatnonzero(np.isnan(converted) & ~missing)
-        absent = [is_missing(entries[row], words) for row in texts]
+        absent = [is_missing(entries[row], null_texts) for row in texts]
         missing = missing.copy()
         missing[texts[np.array(absent, bool)]] = True
     bad = ~missing & (~np.isfinite(converted) if finite else np.isnan(converted))
@@ -445,9 +455,9 @@ def numbers(
         row, count = int(bad.argmax()), int(bad.sum())
         value = array[row]
         value = value.item() if isinstance(value, np.generic) else value
-        shown = "a collection" if np.ndim(value) else repr(value)
+        value_text = "a collection" if np.ndim(value) else repr(value)
         raise DataError(
-            f"{what}: {shown} in row {row} is not a {'finite ' * finite}number ({count} such rows); "
+            f"{subject}: {value_text} in row {row} is not a {'finite ' * finite}number ({count} such rows); "
             f"{infinite if np.isinf(converted[row]) else _number_remedy(value)}"
         )
     return converted, missing
@@ -455,23 +465,23 @@ def numbers(
 
 def labels(
     values: Any,
-    what: str,
+    subject: str,
     positive: Any = None,
     negative: Any = None,
     missing: str = "refuse",
-    words: Iterable[str] = NULL_TEXTS,
+    null_texts: Iterable[str] = NULL_TEXTS,
     remedy: str = "drop such rows",
     ordered: bool = False,
 ) -> Labels:
-    """Labels of exactly two values, or those that the caller names.
+    """Return the labels of exactly two values, or those that the caller names.
 
     Args:
         values: one column of n labels.
-        what: name of the argument, for errors.
+        subject: name of the argument, for errors.
         positive: the label that becomes +1; by default the larger of two numbers, else the later in the alphabet.
         negative: the labels that become -1, one or several; by default the other one of two.
         missing: "refuse" missing labels, or "drop" them (they are NaN).
-        words: texts in lower case that stand for a missing label, unless ``positive`` or ``negative`` names them.
+        null_texts: texts in lower case that stand for a missing label, unless ``positive`` or ``negative`` names them.
         remedy: what to do about missing labels, or more than two.
         ordered: whether texts are ordered without regard to capitals, and by value if both read as numbers; else the
             caller has to say which is positive where that order is not that of the alphabet.
@@ -480,47 +490,47 @@ def labels(
         DataError: several columns, a missing label, labels that look alike, other than two values, or a named label
             that does not occur.
     """
-    given = columns(values, what)
-    if len(given) > 1:
-        raise DataError(f"{what}: there are {len(given)} columns ({', '.join(given)}); pass one label per row")
-    ((name, column),) = given.items()
+    table = columns(values, subject)
+    if len(table) > 1:
+        raise DataError(f"{subject}: there are {len(table)} columns ({', '.join(table)}); pass one label per row")
+    ((name, column),) = table.items()
     named = [] if negative is None else list(negative) if isinstance(negative, list | tuple) else [negative]
-    wanted = [*([] if positive is None else [positive]), *named]
-    for value in filter(_is_null, wanted):
-        raise DataError(f"{what}: the label {value!r} is a missing value; name a label that occurs")
-    asked = {text_of(value).strip().casefold() for value in wanted}
-    encoded = levels(name, column, what, frozenset(words) - asked)
+    named_labels = [*([] if positive is None else [positive]), *named]
+    for value in filter(_is_null, named_labels):
+        raise DataError(f"{subject}: the label {value!r} is a missing value; name a label that occurs")
+    named_texts = {text_of(value).strip().casefold() for value in named_labels}
+    encoded = levels(name, column, subject, frozenset(null_texts) - named_texts)
     if missing == "refuse":
-        refuse_missing(encoded.missing, f"{what}: column {name!r}", column, remedy)
+        refuse_missing(encoded.missing, f"{subject}: column {name!r}", column, remedy)
     texts = encoded.texts
-    chosen = _later(texts, encoded.values, what, ordered) if positive is None and len(texts) == 2 else None
+    chosen = _later(texts, encoded.values, subject, ordered) if positive is None and len(texts) == 2 else None
     if positive is not None:
         chosen = _same_text(text_of(positive), texts)
         if chosen is None:
             near = nearest(text_of(positive), texts)
             hint = "" if near is None else f"; did you mean {near!r}?"
             raise DataError(
-                f"{what}: the positive label {text_of(positive)!r} does not occur; the labels are "
+                f"{subject}: the positive label {text_of(positive)!r} does not occur; the labels are "
                 f"{_shown_list(texts)}{hint}"
             )
-    others = tuple(text for text in texts if text != chosen)
+    unchosen = tuple(text for text in texts if text != chosen)
     if negative is not None:
         allowed = {_same_text(text_of(value), texts) for value in named}
-        rest = [text for text in others if text not in allowed]
-        if rest or chosen in allowed:
+        unnamed = [text for text in unchosen if text not in allowed]
+        if unnamed or chosen in allowed:
             raise DataError(
-                f"{what}: the labels {_shown_list(rest or [str(chosen)])} stand in neither or both of positive and "
-                "negative; name each once"
+                f"{subject}: the labels {_shown_list(unnamed or [str(chosen)])} stand in neither or both of positive "
+                "and negative; name each once"
             )
     elif len(texts) > 2 or chosen is None:
         count = f"{len(texts)} value{'s' * (len(texts) != 1)}"
-        raise DataError(f"{what}: {count} ({_shown_list(texts)}), two are needed; map them to two, or {remedy}")
+        raise DataError(f"{subject}: {count} ({_shown_list(texts)}), two are needed; map them to two, or {remedy}")
     assert chosen is not None
     y = np.where(encoded.codes == texts.index(chosen), 1.0, -1.0)
-    return Labels(np.where(encoded.missing, np.nan, y), chosen, others)
+    return Labels(np.where(encoded.missing, np.nan, y), chosen, unchosen)
 
 
-def in_one_order(**given: Any) -> None:
+def in_one_order(**sources: Any) -> None:
     """Refuse columns of pandas whose indexes say that their rows belong together in another order.
 
     Columns without an index are told apart by position. So is one with the index that pandas gives by default beside
@@ -532,17 +542,19 @@ def in_one_order(**given: Any) -> None:
     Raises:
         DataError: naming the first row with two labels.
     """
-    indexed = [(name, index) for name, source in given.items() for index in _indexes(source)]
-    for (name, one), (other_name, other) in combinations(indexed, 2):
-        if len(one) != len(other) or one.equals(other):
+    indexed = [(name, index) for name, source in sources.items() for index in _indexes(source)]
+    for (name, earlier), (other_name, later) in combinations(indexed, 2):
+        if len(earlier) != len(later) or earlier.equals(later):
             continue
-        default = [_is_default(index) for index in (one, other)]
-        common = one.isin(other)
+        default = [_is_default(index) for index in (earlier, later)]
+        common = earlier.isin(later)
         if not (common.all() if any(default) else common.any()):
             continue
-        row = int(np.argmax(np.asarray(one != other)))
-        here, there = (getattr(index[row], "item", lambda label=index[row]: label)() for index in (other, one))
-        where = f"{other_name}: row {row} has the index {here!r}, and {there!r} in {name}"
+        row = int(np.argmax(np.asarray(earlier != later)))
+        later_label, earlier_label = (
+            getattr(index[row], "item", lambda label=index[row]: label)() for index in (later, earlier)
+        )
+        where = f"{other_name}: row {row} has the index {later_label!r}, and {earlier_label!r} in {name}"
         raise DataError(
             f"{where}; bring the rows into one order ({other_name}.loc[{name}.index]), or pass to_numpy() of both if "
             "they belong together by position"
@@ -550,7 +562,7 @@ def in_one_order(**given: Any) -> None:
 
 
 def _dimensions(source: Any) -> int:
-    """Number of dimensions; of a list of rows 2, also where rows hold a missing value."""
+    """Return the number of dimensions; of a list of rows 2, also where rows hold a missing value."""
     if hasattr(source, "ndim"):
         return int(source.ndim)
     if isinstance(source, list | tuple):
@@ -559,7 +571,7 @@ def _dimensions(source: Any) -> int:
 
 
 def _of_list(values: Any) -> NDArray[Any]:
-    """A sequence as an array that keeps what its entries are; numbers become an array of numbers."""
+    """Return a sequence as an array that keeps what its entries are; numbers become an array of numbers."""
     entries = list(values)
     kinds = set(map(type, entries))
     if kinds <= {float, int, np.float64, np.int64} or kinds <= {bool} or kinds <= {str}:
@@ -598,16 +610,16 @@ def _is_null(value: Any) -> bool:
 
 
 def _categorical(column: Levels, rows: NDArray[np.bool_]) -> Any:
-    """Texts of the chosen rows, by their codes: the texts of many rows are not compared again."""
+    """Return the texts of the chosen rows, by their codes: the texts of many rows are not compared again."""
     import pandas as pd
 
     unique = list(dict.fromkeys(column.texts))  # numbers of two precisions have one text
-    place = np.array([unique.index(text) for text in column.texts], np.int64)
-    return pd.Series(pd.Categorical.from_codes(place[column.codes[rows]], unique))
+    code_of_text = np.array([unique.index(text) for text in column.texts], np.int64)
+    return pd.Series(pd.Categorical.from_codes(code_of_text[column.codes[rows]], unique))
 
 
 def _number(entry: Any) -> float:
-    """A number, or a text that reads as one in a decimal system; else NaN."""
+    """Return a number, or a text that reads as one in a decimal system; else NaN."""
     if isinstance(entry, str):
         text = entry.strip().casefold()
         if not (_NUMBER.fullmatch(text) or text.lstrip("+-") in ("inf", "infinity")):
@@ -629,8 +641,8 @@ def _number_remedy(value: Any) -> str:
     return "write decimal points for commas" if re.fullmatch(r"-?\d*,\d+", text) else "correct or drop them"
 
 
-def _later(texts: Sequence[str], values: Sequence[Any], what: str, ordered: bool) -> str:
-    """The larger of two labels, by value if they are numbers, else by the alphabet.
+def _later(texts: Sequence[str], values: Sequence[Any], subject: str, ordered: bool) -> str:
+    """Return the larger of two labels, by value if they are numbers, else by the alphabet.
 
     Raises:
         DataError: capital letters, or texts that read as numbers, make the order doubtful: a classifier that has seen
@@ -645,17 +657,17 @@ def _later(texts: Sequence[str], values: Sequence[Any], what: str, ordered: bool
     candidates = {max(texts), max(texts, key=str.casefold), *([texts[int(np.argmax(read_as))]] if numeric else [])}
     if len(candidates) > 1:
         raise DataError(
-            f"{what}: which of {' and '.join(map(repr, sorted(texts)))} is positive is doubtful, as texts with capital "
-            "letters or numbers sort in two ways; say it (positive, on the command line --positive)"
+            f"{subject}: which of {' and '.join(map(repr, sorted(texts)))} is positive is doubtful, as texts with "
+            "capital letters or numbers sort in two ways; say it (positive, on the command line --positive)"
         )
     return candidates.pop()
 
 
-def _same_text(wanted: str, texts: Sequence[str]) -> str | None:
-    """The text that is ``wanted``, or the number of the same value; ``None`` if there is none."""
-    if wanted in texts:
-        return wanted
-    number = _number(wanted)
+def _same_text(label: str, texts: Sequence[str]) -> str | None:
+    """Return the text that is ``label``, or the number of the same value; ``None`` if there is none."""
+    if label in texts:
+        return label
+    number = _number(label)
     return next((text for text in texts if _number(text) == number), None)
 
 
@@ -676,8 +688,8 @@ def _is_default(index: Any) -> bool:
     return isinstance(index, pd.RangeIndex) and (index.start, index.step) == (0, 1)
 
 
-def _shown(values: Any, row: int) -> str:
-    """What stands for a missing value in a row, in brackets: a mask or a text."""
+def _shown_value(values: Any, row: int) -> str:
+    """Return what stands for a missing value in a row, in brackets: a mask or a text."""
     if np.ma.isMaskedArray(values) and np.ma.getmaskarray(values)[row]:
         return " (masked)"
     array = values.iloc if hasattr(values, "iloc") else values
@@ -689,5 +701,5 @@ def _shown(values: Any, row: int) -> str:
 
 
 def _shown_list(texts: Sequence[str]) -> str:
-    shown = sorted(texts)
-    return ", ".join(map(repr, shown[:5])) + (", ..." if len(shown) > 5 else "")
+    ordered = sorted(texts)
+    return ", ".join(map(repr, ordered[:5])) + (", ..." if len(ordered) > 5 else "")

@@ -52,8 +52,10 @@ class Interval:
         if isinstance(value, Interval):
             return value
         if isinstance(value, str):
-            parts = [[part.split("-") for part in union.split("+")] for union in value.replace(" ", "").split("|")]
-            return cls(tuple(_check_pairs(part, value) for part in parts), len(parts) > 1)
+            unions = [
+                [pair_text.split("-") for pair_text in union.split("+")] for union in value.replace(" ", "").split("|")
+            ]
+            return cls(tuple(_check_pairs(pairs, value) for pairs in unions), len(unions) > 1)
         items = _as_list(value, value)
         if not items:
             raise ConfigError("interval: the list is empty; give at least one pair such as [0.05, 0.3]")
@@ -70,7 +72,7 @@ class Interval:
 
     @property
     def n_groups(self) -> int | None:
-        """Number of groups that it is for; ``None`` if for any."""
+        """Return the number of groups that it is for; ``None`` if for any."""
         return len(self.unions) if self.per_group else None
 
     @property
@@ -104,8 +106,8 @@ class Interval:
 
     def lists(self) -> list[Any]:
         """Return it as lists, ready for JSON."""
-        found = [[list(pair) for pair in pairs] for pairs in self.unions]
-        return found if self.per_group else found[0]
+        lists = [[list(pair) for pair in pairs] for pairs in self.unions]
+        return lists if self.per_group else lists[0]
 
     def __str__(self) -> str:
         """Return it as text, which :meth:`of` reads back.
@@ -159,17 +161,17 @@ def bounds(pairs: Pairs, n_rows: int) -> NDArray[np.int64]:
     return np.array([[math.ceil(end * n_rows - _ROUNDING) for end in pair] for pair in pairs], dtype=np.int64)
 
 
-def require_rows(interval: GroupPairs, sizes: Sequence[int] | NDArray[np.integer], what: str = "") -> None:
+def require_rows(interval: GroupPairs, sizes: Sequence[int] | NDArray[np.integer], rows_with: str = "") -> None:
     """Refuse an interval that keeps fewer than 2 rows of some group.
 
     Raises:
         NotEstimableError: naming the group code, its size and the interval.
     """
     for code, (pairs, size) in enumerate(zip(interval, sizes, strict=True)):
-        kept = int(np.diff(bounds(pairs, int(size))).sum())
-        if kept < 2:
+        n_kept = int(np.diff(bounds(pairs, int(size))).sum())
+        if n_kept < 2:
             raise NotEstimableError(
-                f"group {code}: interval {format_interval(pairs)} keeps {kept} of its {int(size)} rows{what}, "
+                f"group {code}: interval {format_interval(pairs)} keeps {n_kept} of its {int(size)} rows{rows_with}, "
                 "at least 2 are needed; widen the interval or add rows of that group"
             )
 

@@ -37,12 +37,12 @@ class Predictions:
 
     @classmethod
     def randomised(cls, atoms: NDArray[np.float64], probabilities: NDArray[np.float64]) -> "Predictions":
-        """Predictions of a randomised predictor."""
+        """Return the predictions of a randomised predictor."""
         return cls(probabilities @ atoms, atoms, probabilities)
 
     @property
     def is_randomised(self) -> bool:
-        """Whether a row has a distribution rather than a number."""
+        """Tell whether a row has a distribution rather than a number."""
         return self.probabilities is not None
 
     def mode(self) -> NDArray[np.float64]:

@@ -13,7 +13,7 @@ LARGEST = 1 << 52  # sum of whole weights up to which ranks are exact
 
 
 def check_weights(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Weights of the rows, (n,) finite numbers, at least 0 and not all 0.
+    """Return the weights of the rows, (n,) finite numbers, at least 0 and not all 0.
 
     Raises:
         DataError: naming the first unsuitable value and its row.
@@ -54,5 +54,5 @@ def rows_counted(weights: NDArray[np.float64] | None, code: NDArray[np.integer],
     """Rows of each code, (n_codes,): sums of whole weights, which stand for repeated rows, else Kish's number."""
     if weights is not None and np.array_equal(weights, np.rint(weights)):
         return np.asarray(np.bincount(code, weights=weights, minlength=n_codes), np.float64)
-    whole = None if weights is None else whole_weights(weights)
-    return effective_rows(whole, np.asarray(code, np.int64), n_codes)
+    integer_weights = None if weights is None else whole_weights(weights)
+    return effective_rows(integer_weights, np.asarray(code, np.int64), n_codes)

@@ -24,8 +24,8 @@ from partialfair.constraints.program import HingeProgram
 from partialfair.data.frames import to_pandas
 from partialfair.data.intervals import FULL, Interval
 from partialfair.errors import ConfigError
-from partialfair.estimators.binary import BinaryClassifier
-from partialfair.estimators.decided import ALIKE, IDLE, idle, tied_share
+from partialfair.estimators.binary_classifier import BinaryClassifier
+from partialfair.estimators.idle_constraints import ALIKE, IDLE, idle, tied_share
 from partialfair.estimators.inputs import (
     InputError,
     UnconstrainedWarning,
@@ -53,7 +53,7 @@ from partialfair.estimators.promise import (
     promised_map,
     tested,
 )
-from partialfair.estimators.settings import boolean, check_constraint, check_options, number, whole
+from partialfair.estimators.settings import boolean, check_constraint, check_options, integer, number
 from partialfair.estimators.training import PSP, status_of, why_missed
 from partialfair.metrics import evaluate_all
 from partialfair.metrics.choose_interval import suggest_interval
@@ -190,29 +190,29 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
         weights_of_both(weights, positive, self.classes_)
         codes, constrained = self._groups(sensitive_features, labels.size)
-        kept = held = np.arange(labels.size)
+        tree_rows = held_out = np.arange(labels.size)
         self._sees_group = bool(self.uses_group)  # what the trees were grown on, whatever is set afterwards
         with value_errors():
             mapped = constrained and self.constraint == PSP and self.uses_group
             if constrained and self.holdout_fraction > 0:
                 random = random_of(self.random_state)
-                kept, held = stratified_rows(2 * codes + positive, self.holdout_fraction, random)
+                tree_rows, held_out = stratified_rows(2 * codes + positive, self.holdout_fraction, random)
             if constrained:
-                parts = {"for the trees": kept, "held out": held}
+                uses = {"for the trees": tree_rows, "held out": held_out}
                 compared = [label > 0 for label in STRATA.get(str(self.constraint), ())]
-                check_parts(parts, codes, self.groups_, "holdout_fraction", (positive, compared))
+                check_parts(uses, codes, self.groups_, "holdout_fraction", (positive, compared))
             seen = self._columns(X, codes)
             rows = _Rows(seen, labels, codes, weights / weights.mean())
-            others = rows.take(held)
-            self._grow(rows.take(kept), others, constrained, mapped)
+            unseen = rows.take(held_out)
+            self._grow(rows.take(tree_rows), unseen, constrained, mapped)
         self.map_, self.status_, self.train_violation_, self.sampling_band_ = None, OK, None, None
         self.promise_ = None
         if constrained:
-            self._impose(self._raw(others.X), others.y, others.codes, mapped)
+            self._impose(self._raw(unseen.X), unseen.y, unseen.codes, mapped)
         return self
 
     def decision_function(self, X: Any, *, sensitive_features: Any = None) -> Vector:
-        """Scores (n,): log-odds of the positive class, as far as the constraint leaves them so.
+        """Return the scores (n,): log-odds of the positive class, as far as the constraint leaves them so.
 
         Raises:
             InputError: groups missing, or not among those of ``fit``.
@@ -241,7 +241,7 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
         """
         check_constraint(self.constraint, self.kappa, self.kappa_scale, self.interval, self.grid)
         boolean("uses_group", self.uses_group)
-        whole("n_estimators", self.n_estimators)
+        integer("n_estimators", self.n_estimators)
         number("learning_rate", self.learning_rate, lambda rate: 0 < rate < math.inf, "a positive number")
         for name in ("dual_step", "penalty"):
             number(name, getattr(self, name), lambda value: 0 <= value < math.inf, "0 or a positive number")
@@ -260,7 +260,7 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
 
     @property
     def _is_tested(self) -> bool:
-        """Whether a promise needs rows that test the fitted model: always, but for maps."""
+        """Tell whether a promise needs rows that test the fitted model: always, but for maps."""
         constrained = self.constraint is not None and not math.isinf(self.kappa)
         return self.confidence is not None and constrained and not (self.constraint == PSP and bool(self.uses_group))
 
@@ -271,31 +271,46 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
         codes, names = group_codes(sensitive_features, positive.size)
         weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
         with value_errors():
-            asked = str(self.constraint), FULL if self.interval is None else self.interval, self.kappa, self.kappa_scale
-            Constraint.of(*asked, float(self.confidence or 0), names.tolist())  # refuses other families at once
-            kept, testing = stratified_rows(2 * codes + positive, self.promise_fraction, random_of(self.random_state))
-            parts = {"for the trees": kept, "for the test of the promise": testing}
+            settings_asked = (
+                str(self.constraint),
+                FULL if self.interval is None else self.interval,
+                self.kappa,
+                self.kappa_scale,
+            )
+            Constraint.of(
+                *settings_asked, float(self.confidence or 0), names.tolist()
+            )  # refuses other families at once
+            tree_rows, testing = stratified_rows(
+                2 * codes + positive, self.promise_fraction, random_of(self.random_state)
+            )
+            uses = {"for the trees": tree_rows, "for the test of the promise": testing}
             labels = [label > 0 for label in STRATA.get(str(self.constraint), ())]
-            check_parts(parts, codes, names.tolist(), "promise_fraction", (positive, labels))
-        own = copy.copy(self).set_params(confidence=None)
-        X_kept, y_kept, X_testing = _safe_indexing(X, kept), _safe_indexing(y, kept), _safe_indexing(X, testing)
-        own.set_params(interval=self._interval_of(own, X_kept, y_kept, names[codes[kept]], weights, kept))
+            check_parts(uses, codes, names.tolist(), "promise_fraction", (positive, labels))
+        untested = copy.copy(self).set_params(confidence=None)
+        X_kept, y_kept, X_testing = (
+            _safe_indexing(X, tree_rows),
+            _safe_indexing(y, tree_rows),
+            _safe_indexing(X, testing),
+        )
+        untested.set_params(
+            interval=self._interval_of(untested, X_kept, y_kept, names[codes[tree_rows]], weights, tree_rows)
+        )
 
         def fit(kappa: float) -> "PartialFairBoosting":
-            model = copy.copy(own).set_params(kappa=kappa)
-            share = None if weights is None else weights[kept]
+            model = copy.copy(untested).set_params(kappa=kappa)
+            share = None if weights is None else weights[tree_rows]
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ConvergenceWarning)  # the promise says what holds
-                return model.fit(X_kept, y_kept, sensitive_features=names[codes[kept]], sample_weight=share)
+                return model.fit(X_kept, y_kept, sensitive_features=names[codes[tree_rows]], sample_weight=share)
 
         def scores_of(model: "PartialFairBoosting") -> Vector:
             return model.decision_function(X_testing, sensitive_features=names[codes[testing]])
 
         with value_errors():
             constraint = Constraint.of(
-                asked[0],
-                FULL if own.interval is None else own.interval,
-                *asked[2:],
+                settings_asked[0],
+                FULL if untested.interval is None else untested.interval,
+                *settings_asked[2:],
                 float(self.confidence or 0),
                 names.tolist(),
             )
@@ -314,17 +329,17 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
             warnings.warn(self.status_, ConvergenceWarning, stacklevel=3)
         return self
 
-    def _interval_of(self, own: Any, X: Any, y: Any, groups: Any, weights: Any, kept: Codes) -> Any:
+    def _interval_of(self, untested: Any, X: Any, y: Any, groups: Any, weights: Any, tree_rows: Codes) -> Any:
         """The interval in use; a default one looks at trees without a constraint on the rows that are not tested."""
         if self.interval is not None or self.constraint != PSP:
             return self.interval
-        free = copy.copy(own).set_params(constraint=None)
-        free.fit(X, y, sensitive_features=groups, sample_weight=None if weights is None else weights[kept])
+        free = copy.copy(untested).set_params(constraint=None)
+        free.fit(X, y, sensitive_features=groups, sample_weight=None if weights is None else weights[tree_rows])
         scores = free.decision_function(X, sensitive_features=groups)
         return (suggest_interval(scores, groups, threshold=0.0).interval,)
 
     def _groups(self, sensitive_features: Any, n_rows: int) -> tuple[Codes, bool]:
-        """Codes (n,), and whether anything is constrained; sets ``groups_``."""
+        """Return the codes (n,), and whether anything is constrained; sets ``groups_``."""
         self.group_columns_ = group_columns(sensitive_features)
         self.groups_, constrained = None, self.constraint is not None and not math.isinf(self.kappa)
         if sensitive_features is None:
@@ -340,7 +355,7 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
         return codes, constrained
 
     def _columns(self, X: Any, codes: Codes) -> Any:
-        """What the trees see: the group is the last column, if they may."""
+        """Return what the trees see: the group is the last column, if they may."""
         if not self._sees_group or self.groups_ is None:
             return X
         last = codes[:, None].astype(X.dtype)
@@ -348,11 +363,11 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
 
     def _raw(self, seen: Any) -> Vector:
         """Log odds (n,) of the first ``n_trees_`` trees, with scale and intercept."""
-        found = self.booster_.predict(seen, raw_score=True, num_iteration=self.n_trees_)
+        margins = self.booster_.predict(seen, raw_score=True, num_iteration=self.n_trees_)
         scale, shift = self._line
-        return scale * (np.asarray(found, np.float64) + self.start_) + shift
+        return scale * (np.asarray(margins, np.float64) + self.start_) + shift
 
-    def _grow(self, rows: "_Rows", held: "_Rows", constrained: bool, mapped: bool) -> None:
+    def _grow(self, rows: "_Rows", held_out: "_Rows", constrained: bool, mapped: bool) -> None:
         """Grow the trees; sets ``booster_``, ``n_trees_``, ``start_``, ``multipliers_`` and ``interval_``."""
         share = np.clip(np.average(rows.y > 0, weights=rows.weight), 1e-6, 1 - 1e-6)
         self.start_ = float(np.log(share / (1 - share)))
@@ -362,27 +377,27 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
             "min_child_samples": self.min_child_samples, "deterministic": True, "force_row_wise": True,
             "num_threads": self.n_jobs or 0, "feature_pre_filter": False, **(self.params or {}),
         }  # fmt: skip
-        objective, self._line = _Lagrangian(rows, held, self.start_), (1.0, 0.0)
+        objective, self._line = _Lagrangian(rows, held_out, self.start_), (1.0, 0.0)
         self.interval_ = FULL if self.interval is None else self.interval
         suggested = constrained and self.interval is None and self.constraint == PSP
         if not constrained or mapped or suggested:
             self.booster_, self.n_trees_ = _trained(settings, objective, self.n_estimators), self.n_estimators
         if suggested:
-            self.interval_ = (suggest_interval(self._raw(held.X), held.codes, threshold=0.0).interval,)
+            self.interval_ = (suggest_interval(self._raw(held_out.X), held_out.codes, threshold=0.0).interval,)
         if constrained and not mapped:
-            programs = self._program(rows), self._program(held)
+            programs = self._program(rows), self._program(held_out)
             ranked = self.constraint == PSP
             objective = _Lagrangian(
-                rows, held, self.start_, programs, self.dual_step, self.penalty, self._gap_if_ordered, ranked=ranked
+                rows, held_out, self.start_, programs, self.dual_step, self.penalty, self._gap_if_ordered, ranked=ranked
             )
             self.booster_ = _trained(settings, objective, self.n_estimators)
             self.n_trees_ = objective.best(self.kappa)
             if ranked:
-                self._line = least_loss_line(self._raw(held.X), held.y, held.weight)[1]
+                self._line = least_loss_line(self._raw(held_out.X), held_out.y, held_out.weight)[1]
         self.multipliers_ = objective.multipliers
 
     def _program(self, rows: "_Rows") -> HingeProgram:
-        """The constraints on rows; refused if they do not compare shares."""
+        """Return the constraints on rows; refused if they do not compare shares."""
         program = built(
             str(self.constraint), rows.codes.astype(np.int16), rows.y, interval=Interval.of(self.interval_),
             kappa=self.kappa, grid=self.grid, kappa_scale=self.kappa_scale,
@@ -395,7 +410,7 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
         return program
 
     def _gap(self, scores: Vector, y: Vector, codes: Codes) -> float:
-        """The metric that kappa bounds; infinite where it cannot be estimated."""
+        """Return the metric that kappa bounds; infinite where it cannot be estimated."""
         metric = plugins.load("constraints", str(self.constraint)).VIOLATION[self.kappa_scale]
         value = evaluate_all(scores, y, codes, Interval.of(self.interval_), only=(metric,))[0][metric]
         return math.inf if value is None else float(value)
@@ -414,17 +429,17 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
             if mapped:
                 if self.confidence is None or interval.per_group:
                     options = {"interval": interval, "kappa": self.kappa, "kappa_scale": self.kappa_scale}
-                    found = fit_rank_map(scores, codes, names, **options)  # type: ignore[arg-type]
+                    fitted_map = fit_rank_map(scores, codes, names, **options)  # type: ignore[arg-type]
                 else:
-                    asked = Constraint.of(PSP, interval, self.kappa, self.kappa_scale, self.confidence, names)
-                    found, self.promise_ = promised_map(scores, codes, asked, OTHER_ROWS).pair
-                self.map_, scores, remedy = found.mapping, found.scores, why_missed(found, sizes, names)
+                    constraint = Constraint.of(PSP, interval, self.kappa, self.kappa_scale, self.confidence, names)
+                    fitted_map, self.promise_ = promised_map(scores, codes, constraint, OTHER_ROWS).pair
+                self.map_, scores, remedy = fitted_map.mapping, fitted_map.scores, why_missed(fitted_map, sizes, names)
             gap = self._gap(scores, y, codes)
             if self.promise_ is not None:
                 self.sampling_band_ = max(0.0, self.promise_.bound - gap)
             elif self.constraint == PSP or self.constraint in STRATA:
-                asked = Constraint.of(str(self.constraint), unions, self.kappa, self.kappa_scale, 0.95, names)
-                self.sampling_band_ = band_of(asked, scores, y, codes, gap, mapped)
+                constraint = Constraint.of(str(self.constraint), unions, self.kappa, self.kappa_scale, 0.95, names)
+                self.sampling_band_ = band_of(constraint, scores, y, codes, gap, mapped)
         self.train_violation_ = gap
         asked_of = str(self.constraint), self.kappa_scale, gap, self.kappa
         self.status_ = status_of(*asked_of, remedy, "held-out rows")
@@ -463,7 +478,7 @@ class _Lagrangian:
     """LightGBM's objective on the rows that grow trees, and the multipliers, which follow the held-out rows."""
 
     rows: _Rows
-    held: _Rows
+    held_out: _Rows
     start: float
     programs: tuple[HingeProgram, HingeProgram] | None = None
     dual_step: float = 0.0
@@ -491,18 +506,18 @@ class _Lagrangian:
     def watch(self, raw: Any, data: Any) -> tuple[str, float, bool]:
         """After every tree: move the multipliers, and note loss and violation of the held-out rows."""
         assert self.programs is not None
-        scores, held, program = np.asarray(raw, np.float64) + self.start, self.held, self.programs[1]
+        scores, held_out, program = np.asarray(raw, np.float64) + self.start, self.held_out, self.programs[1]
         sharp = program.values(scores * STEEP, _thresholds(program, scores) * STEEP)
         self.multipliers = np.maximum(self.multipliers + self.dual_step * sharp, 0.0)
         self.active = self.multipliers + self.penalty * np.maximum(sharp, 0.0)
-        loss = mean_loss(scores, held.y, held.weight)
+        loss = mean_loss(scores, held_out.y, held_out.weight)
         if self.ranked:
-            loss = least_loss_line(scores, held.y, held.weight)[0]
-        self.history.append((loss, self.gap(scores, held.y, held.codes)))
+            loss = least_loss_line(scores, held_out.y, held_out.weight)[0]
+        self.history.append((loss, self.gap(scores, held_out.y, held_out.codes)))
         return "loss", loss, False
 
     def best(self, kappa: float) -> int:
-        """Number of trees, at least one."""
+        """Return the number of trees, at least one."""
         losses, gaps = np.array(self.history).T
         within = np.flatnonzero(gaps <= kappa)
         return int(within[losses[within].argmin()] if within.size else gaps.argmin()) + 1
@@ -514,7 +529,7 @@ def mean_loss(scores: Vector, y: Vector, weight: Vector) -> float:
 
 
 def least_loss_line(scores: Vector, y: Vector, weight: Vector) -> tuple[float, tuple[float, float]]:
-    """The least loss of ``c s + b`` with c > 0, which orders rows as the scores s (n,) do, and its (c, b)."""
+    """Return the least loss of ``c s + b`` with c > 0, which orders rows as the scores s (n,) do, and its (c, b)."""
     share = weight / weight.sum()
 
     def value(line: Vector) -> tuple[float, Vector]:
@@ -524,12 +539,12 @@ def least_loss_line(scores: Vector, y: Vector, weight: Vector) -> tuple[float, t
         loss = float(share @ np.logaddexp(0.0, -y * moved))
         return loss, np.array([float(residual @ scores) * scale, float(residual.sum())])
 
-    found = minimize(value, np.zeros(2), jac=True, method="L-BFGS-B", bounds=[(-6, 6), (None, None)])
-    return float(found.fun), (math.exp(found.x[0]), float(found.x[1]))
+    optimum = minimize(value, np.zeros(2), jac=True, method="L-BFGS-B", bounds=[(-6, 6), (None, None)])
+    return float(optimum.fun), (math.exp(optimum.x[0]), float(optimum.x[1]))
 
 
 def _thresholds(program: HingeProgram, scores: Vector) -> Vector:
-    """Thresholds (P,) above which each rank's share of all rows lies."""
+    """Return the thresholds (P,) above which each rank's share of all rows lies."""
     if not program.n_aux:
         return np.zeros(0)
     shares = np.clip(0.5 - (program.start - program.start_score), 0.0, 1.0)
@@ -545,7 +560,7 @@ def _trained(settings: dict[str, Any], objective: _Lagrangian, n_trees: int) -> 
     data = lightgbm.Dataset(objective.rows.X)
     watched: dict[str, Any] = {}
     if objective.programs is not None:
-        valid = lightgbm.Dataset(objective.held.X, reference=data)
+        valid = lightgbm.Dataset(objective.held_out.X, reference=data)
         watched = {"valid_sets": [valid], "feval": lambda raw, data: objective.watch(raw, data)}
     # Plain functions: LightGBM copies its settings deeply, and a method with its object.
     settings = {**settings, "metric": "None", "objective": lambda raw, data: objective.derivatives(raw, data)}

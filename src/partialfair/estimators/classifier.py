@@ -20,8 +20,8 @@ from partialfair.algorithms.measure import FAILED, OK, Measured, measure
 from partialfair.data.dataset import Dataset
 from partialfair.data.frames import to_pandas
 from partialfair.data.intervals import FULL
-from partialfair.estimators.binary import BinaryClassifier
-from partialfair.estimators.decided import idle
+from partialfair.estimators.binary_classifier import BinaryClassifier
+from partialfair.estimators.idle_constraints import idle
 from partialfair.estimators.inputs import (
     InputError,
     UnconstrainedWarning,
@@ -192,7 +192,7 @@ class PartialFairClassifier(FromParquet, BinaryClassifier, BaseEstimator):  # ty
             return self._adopt(*self._solve(training, task, None), task)
 
     def decision_function(self, X: Any, *, sensitive_features: Any = None) -> NDArray[np.float64]:
-        """Scores (n,): log-odds of the positive class, as far as the constraint leaves them so.
+        """Return the scores (n,): log-odds of the positive class, as far as the constraint leaves them so.
 
         Args:
             X: rows with the features of ``fit``, in the same order.
@@ -255,23 +255,23 @@ class PartialFairClassifier(FromParquet, BinaryClassifier, BaseEstimator):  # ty
             return Dataset(matrix, labels, codes.astype(np.int16), tuple(inputs), names, "X", numeric)
 
     def _labels(self, y: Any) -> NDArray[np.float64]:
-        """Labels as -1 and +1; sets ``classes_``."""
+        """Return the labels as -1 and +1; sets ``classes_``."""
         self.classes_, positive = binary_labels(y)
         return np.where(positive, 1.0, -1.0)
 
     def _weights(self, rows: Dataset, sample_weight: Any) -> NDArray[np.float64] | None:
-        """Weights (n,) with mean 1 of the rows in the loss; ``None`` where all are equal."""
+        """Return the weights (n,) with mean 1 of the rows in the loss; ``None`` where all are equal."""
         self._total_weight = float(rows.n_rows)
         if sample_weight is None and self.class_weight is None:
             return None
-        found = _check_sample_weight(sample_weight, rows.X, dtype=np.float64, ensure_non_negative=True)
+        weights = _check_sample_weight(sample_weight, rows.X, dtype=np.float64, ensure_non_negative=True)
         if self.class_weight is not None:
-            found = found * self._class_factors(rows.y > 0, found)
-        weights_of_both(found, rows.y > 0, self.classes_)
+            weights = weights * self._class_factors(rows.y > 0, weights)
+        weights_of_both(weights, rows.y > 0, self.classes_)
         if self.uses_group:
-            weights_of_groups(found, rows.group, rows.group_names)
-        self._total_weight = float(found.sum())
-        return np.asarray(found / found.mean(), np.float64)
+            weights_of_groups(weights, rows.group, rows.group_names)
+        self._total_weight = float(weights.sum())
+        return np.asarray(weights / weights.mean(), np.float64)
 
     def _class_factors(self, positive: NDArray[np.bool_], weights: NDArray[np.float64]) -> NDArray[np.float64]:
         """Factors (n,) of ``class_weight``; "balanced" gives both classes the same total of the rows' weights."""
@@ -282,7 +282,7 @@ class PartialFairClassifier(FromParquet, BinaryClassifier, BaseEstimator):  # ty
         return np.asarray(factors[positive.astype(int)])
 
     def _prepared(self, rows: Dataset, weights: Any, grouped: bool) -> tuple[Training, Task]:
-        """What is trained on, and the task; warns if nothing is to be constrained."""
+        """Return what is trained on, and the task; warns if nothing is to be constrained."""
         kappa = math.inf if self.constraint is None else tolerance(self.kappa)
         if not grouped and not math.isinf(kappa):
             warnings.warn(
@@ -300,8 +300,8 @@ class PartialFairClassifier(FromParquet, BinaryClassifier, BaseEstimator):  # ty
             )
         with value_errors():
             fused = not constrained or plugins.is_fused(str(self.constraint))
-            place = placement(self.device, self.solver if constrained else "unconstrained", fused)
-            training = self._training(rows, weights, place)
+            to_device = placement(self.device, self.solver if constrained else "unconstrained", fused)
+            training = self._training(rows, weights, to_device)
             self.interval_ = self._interval(training, constrained)
         task = Task(
             train=rows,
@@ -314,11 +314,11 @@ class PartialFairClassifier(FromParquet, BinaryClassifier, BaseEstimator):  # ty
             device=self.device,
             uses_group=self.uses_group,
             report=_silent,
-            place=place,
+            place=to_device,
         )
         return training, task
 
-    def _training(self, rows: Dataset, weights: Any, place: Any) -> Training:
+    def _training(self, rows: Dataset, weights: Any, to_device: Any) -> Training:
         seed = 0 if self.random_state is None else int(random_of(self.random_state).randint(2**31))
 
         def hold_out() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -327,10 +327,10 @@ class PartialFairClassifier(FromParquet, BinaryClassifier, BaseEstimator):  # ty
 
         penalty = 0.0 if math.isinf(self.C) else 1 / (self.C * self._total_weight)
         options = dict(self.solver_options or {})
-        return Training(rows, weights, penalty, self.uses_group, options, place, seed, hold_out)
+        return Training(rows, weights, penalty, self.uses_group, options, to_device, seed, hold_out)
 
     def _interval(self, training: Training, constrained: bool) -> Any:
-        """The interval in use; the default one looks at the scores without constraint."""
+        """Return the interval in use; the default one looks at the scores without constraint."""
         if self.interval is not None:
             return self.interval
         if not constrained or self.constraint != PSP:
@@ -343,38 +343,38 @@ class PartialFairClassifier(FromParquet, BinaryClassifier, BaseEstimator):  # ty
         return (suggest_interval(scores, group, threshold=0.0).interval,)
 
     def _promised(self, training: Training) -> PromisedTraining:
-        """Training with the promise that is asked for."""
+        """Return the training with the promise that is asked for."""
         assert self.confidence is not None
         return PromisedTraining(training, float(self.confidence), float(self.promise_fraction))
 
     def _solve(self, training: Training, task: Task, start: Point | None) -> tuple[Trained, Measured]:
         """Train and measure; ``start`` is where the direct solver begins."""
         if self.confidence is None or math.isinf(task.kappa):
-            found = training.train(task, self.solver, start)
+            trained = training.train(task, self.solver, start)
         else:
-            found = self._promised(training).train(task, solver_for(task) if self.solver == AUTO else self.solver)
-        return found, measure(ALGORITHM, task, found.fit)
+            trained = self._promised(training).train(task, solver_for(task) if self.solver == AUTO else self.solver)
+        return trained, measure(ALGORITHM, task, trained.fit)
 
-    def _adopt(self, found: Trained, measured: Measured, task: Task) -> Self:
+    def _adopt(self, trained: Trained, measured: Measured, task: Task) -> Self:
         """Set the fitted attributes from a trained model and its measures."""
-        self.model_ = found.fit.model
-        self.solver_ = found.solver
+        self.model_ = trained.fit.model
+        self.solver_ = trained.solver
         self.certificate_ = measured
         self.thresholds_ = getattr(self.model_, "aux", np.zeros(0))
-        self.selected_ = dict(found.fit.chosen)
+        self.selected_ = dict(trained.fit.chosen)
         self.train_violation_ = self.sampling_band_ = None
-        self.promise_: Promise | None = found.promise
+        self.promise_: Promise | None = trained.promise
         self._describe_line()
         self.status_ = measured.status if measured.reason is None else f"{measured.status}: {measured.reason}"
         if not math.isinf(task.kappa):
             requirement = measured.requirement
             self.train_violation_ = math.nan if requirement is None else requirement.value
-            self.sampling_band_ = self._band(found, task)
+            self.sampling_band_ = self._band(trained, task)
             if measured.status != FAILED:
                 asked_of = (task.constraint, task.kappa_scale, float(self.train_violation_), task.kappa)
-                self.status_ = status_of(*asked_of, found.remedy)
-        if found.promise is not None and not found.promise.kept:
-            self.status_ = found.promise.status
+                self.status_ = status_of(*asked_of, trained.remedy)
+        if trained.promise is not None and not trained.promise.kept:
+            self.status_ = trained.promise.status
         if self.status_ == OK and not math.isinf(task.kappa):
             rows = task.train
             scores = np.asarray(self.model_.scores(rows.X, rows.group))
@@ -389,18 +389,18 @@ class PartialFairClassifier(FromParquet, BinaryClassifier, BaseEstimator):  # ty
             warnings.warn(message, ConvergenceWarning, stacklevel=3)
         return self
 
-    def _band(self, found: Trained, task: Task) -> float | None:
+    def _band(self, trained: Trained, task: Task) -> float | None:
         """By how much the metric may be larger in the population."""
         assert self.train_violation_ is not None
-        if found.promise is not None:
-            return max(0.0, found.promise.bound - self.train_violation_)
+        if trained.promise is not None:
+            return max(0.0, trained.promise.bound - self.train_violation_)
         if (task.constraint != PSP and task.constraint not in STRATA) or not self.model_.usable:
             return None
         rows = task.train
-        asked = Constraint.of(task.constraint, task.interval, task.kappa, task.kappa_scale, 0.95, rows.group_names)
+        constraint = Constraint.of(task.constraint, task.interval, task.kappa, task.kappa_scale, 0.95, rows.group_names)
         scores = np.asarray(self.model_.scores(rows.X, rows.group))
-        by_group = found.solver in ("ranks", "thresholds")
-        return band_of(asked, scores, rows.y, rows.group, self.train_violation_, by_group)
+        by_group = trained.solver in ("ranks", "thresholds")
+        return band_of(constraint, scores, rows.y, rows.group, self.train_violation_, by_group)
 
     def _describe_line(self) -> None:
         """Set ``coef_`` and ``intercept_``, which apply to columns as they were passed."""

@@ -66,7 +66,7 @@ class Encoding:
 
     @classmethod
     def of(cls, schema: "pa.Schema", left_out: Sequence[str], categories: Sequence[str]) -> "Encoding":
-        """The columns of a file but for some: texts and truth values are categories, and those named.
+        """Return the columns of a file but for some: texts and truth values are categories, and those named.
 
         The index of a pandas table, which ``fit`` would not see either, is left out unless it is named as a category.
 
@@ -76,9 +76,9 @@ class Encoding:
         import pyarrow.types as kinds
 
         if unknown := sorted({*categories, *left_out} - {*schema.names}):
-            shown = ", ".join(schema.names[:8]) + ", ..." * (len(schema.names) > 8)
+            columns = ", ".join(schema.names[:8]) + ", ..." * (len(schema.names) > 8)
             hint = did_you_mean(unknown[0], schema.names) if len(schema.names) > 8 else ""
-            raise InputError(f"the file has no column {unknown[0]!r}; " + (hint or f"its columns are {shown}"))
+            raise InputError(f"the file has no column {unknown[0]!r}; " + (hint or f"its columns are {columns}"))
         numbers, named = [], []
         no_features = {*left_out} | ({*index_columns(schema)} - {*categories})
         for column in schema:
@@ -86,7 +86,7 @@ class Encoding:
             texts = (kinds.is_dictionary, is_text, kinds.is_boolean)
             if column.name in no_features:
                 continue
-            if column.name in categories or any(one(kind) for one in texts):
+            if column.name in categories or any(is_kind(kind) for is_kind in texts):
                 named.append(column.name)
             elif kinds.is_integer(kind) or kinds.is_floating(kind):
                 numbers.append(column.name)
@@ -104,35 +104,35 @@ class Encoding:
     def feature_names(self) -> tuple[str, ...]:
         """Names of the features; the level of rows without a value is in brackets where a text is called so too."""
         names = list(self.numbers)
-        for name, own in zip(self.categories, self.levels, strict=True):
-            absent = f"({MISSING})" if MISSING in own else MISSING
-            names += [f"{name}={absent if text is None else text}" for text in own]
+        for name, levels in zip(self.categories, self.levels, strict=True):
+            absent = f"({MISSING})" if MISSING in levels else MISSING
+            names += [f"{name}={absent if text is None else text}" for text in levels]
         return tuple(names)
 
     def positions(self, batch: "pa.RecordBatch", grow: bool = False) -> NDArray[np.int64]:
-        """Numbers (q, n) of the levels of each row; -1 for an unknown one, unless it is added."""
-        found = np.empty((len(self.categories), batch.num_rows), np.int64)
-        for row, name, known in zip(found, self.categories, self.levels, strict=True):
+        """Return the numbers (q, n) of the levels of each row; -1 for an unknown one, unless it is added."""
+        positions = np.empty((len(self.categories), batch.num_rows), np.int64)
+        for row, name, levels in zip(positions, self.categories, self.levels, strict=True):
             codes, values = encoded(batch.column(name))
             texts = [None if intake.is_missing(value, _NO_LEVEL) else text_of(value) for value in values]
             if grow:
                 for code in np.unique(codes):  # categories that do not occur are no levels
-                    known.setdefault(texts[code], len(known))
-            look = np.array([known.get(text, -1) for text in texts], np.int64)
+                    levels.setdefault(texts[code], len(levels))
+            look = np.array([levels.get(text, -1) for text in texts], np.int64)
             row[:] = look[codes]
-        return found
+        return positions
 
     def values(self, batch: "pa.RecordBatch") -> NDArray[np.float32]:
-        """Numbers (p, n) of each row less their centres.
+        """Return the numbers (p, n) of each row less their centres.
 
         Raises:
             InputError: a missing or infinite number.
         """
-        found = np.empty((len(self.numbers), batch.num_rows), np.float32)
-        for row, name, centre in zip(found, self.numbers, self.centre, strict=True):
+        centred = np.empty((len(self.numbers), batch.num_rows), np.float32)
+        for row, name, centre in zip(centred, self.numbers, self.centre, strict=True):
             values = numbers_of(batch.column(name), name)
             row[:] = values - centre
-        return found
+        return centred
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,9 +166,9 @@ def read_rows(path: str | Path, label: str, sensitive_features: str, categories:
     Raises:
         InputError: a file that cannot be read, or a column that is missing or cannot be used.
     """
-    for what, name in (("label", label), ("sensitive_features", sensitive_features)):
+    for purpose, name in (("label", label), ("sensitive_features", sensitive_features)):
         if not isinstance(name, str):
-            raise InputError(f"{what} is {name!r}; give the name of one column")
+            raise InputError(f"{purpose} is {name!r}; give the name of one column")
     if label == sensitive_features:
         raise InputError(f"column {label!r} is given as label and as sensitive_features; name two columns")
     if used := sorted({*categories} & {label, sensitive_features}):
@@ -191,7 +191,7 @@ def read_rows(path: str | Path, label: str, sensitive_features: str, categories:
         row -= np.float32(mean)
         row /= np.float32(scale)
     features = encoding.feature_names
-    if twice := [name for place, name in enumerate(features) if name in features[:place]]:
+    if twice := [name for position, name in enumerate(features) if name in features[:position]]:
         raise InputError(f"{path}: two features are called {twice[0]!r}; rename a column")
     design = _design(encoding, order, starts, dense, codes)
     return CodedRows(design, y[order], group[order], classes, names, encoding)
@@ -200,7 +200,7 @@ def read_rows(path: str | Path, label: str, sensitive_features: str, categories:
 def block(
     batch: "pa.RecordBatch", encoding: Encoding, group: NDArray[np.int16]
 ) -> tuple[GroupedDesign, NDArray[np.int64]]:
-    """Rows of a batch in the layout of the kernels, encoded as those of a file that was read before.
+    """Return the rows of a batch in the layout of the kernels, encoded as those of a file that was read before.
 
     Returns:
         The rows, and for each category (q,) how many of them have a value that is none of its levels.
@@ -210,11 +210,11 @@ def block(
     dense = encoding.values(batch)[:, order]
     dense -= encoding.mean.astype(np.float32)[:, None]
     dense /= encoding.scale.astype(np.float32)[:, None]
-    first, last = _places(encoding)
-    found = encoding.positions(batch)[:, order]
-    codes = np.where(found < 0, last, found + first[:, None]).astype(np.uint16)
+    offsets, last = _places(encoding)
+    positions = encoding.positions(batch)[:, order]
+    codes = np.where(positions < 0, last, positions + offsets[:, None]).astype(np.uint16)
     design = _design(encoding, order, starts, np.ascontiguousarray(dense), np.ascontiguousarray(codes))
-    return design, np.count_nonzero(found < 0, axis=1)
+    return design, np.count_nonzero(positions < 0, axis=1)
 
 
 def check_levels(unknown: NDArray[np.int64], n_rows: int, encoding: Encoding, types: Sequence[str]) -> None:
@@ -247,27 +247,29 @@ def _fill(
     codes: NDArray[np.uint16],
 ) -> None:
     """Read all features to where their rows belong; learn levels, and means and deviations of numbers."""
-    filled, first = starts[:-1].copy(), 0
+    filled, begin = starts[:-1].copy(), 0
     count, mean, squares = 0, np.zeros(len(encoding.numbers)), np.zeros(len(encoding.numbers))
     for batch in batches(path, (*encoding.numbers, *encoding.categories), encoding.categories):
         n = batch.num_rows
         if not count:
             encoding.centre = np.array([numbers_of(batch.column(name), name).mean() for name in encoding.numbers])
         values, levels = encoding.values(batch), encoding.positions(batch, grow=True)
-        if max((len(own) for own in encoding.levels), default=0) > MOST_FEATURES:
+        if max((len(levels) for levels in encoding.levels), default=0) > MOST_FEATURES:
             raise InputError(f"a category has more than {MOST_FEATURES} levels; drop the column or merge levels")
-        own = group[first : first + n]
-        for k in np.unique(own):
-            rows = np.flatnonzero(own == k)
+        batch_group = group[begin : begin + n]
+        for k in np.unique(batch_group):
+            rows = np.flatnonzero(batch_group == k)
             target = slice(filled[k], filled[k] + rows.size)
             dense[:, target], codes[:, target] = values[:, rows], levels[:, rows]
             filled[k] += rows.size
-        part = values.mean(axis=1, dtype=np.float64)
-        spread = np.array([np.square(row - m, dtype=np.float64).sum() for row, m in zip(values, part, strict=True)])
+        batch_mean = values.mean(axis=1, dtype=np.float64)
+        spread = np.array(
+            [np.square(row - m, dtype=np.float64).sum() for row, m in zip(values, batch_mean, strict=True)]
+        )
         total = count + n
-        squares += spread + np.square(part - mean) * (count * n / total)
-        mean += (part - mean) * (n / total)
-        count, first = total, first + n
+        squares += spread + np.square(batch_mean - mean) * (count * n / total)
+        mean += (batch_mean - mean) * (n / total)
+        count, begin = total, begin + n
     deviation = np.sqrt(squares / max(count, 1))
     encoding.mean, encoding.scale = mean, np.where(deviation > 0, deviation, 1.0)
 
@@ -276,21 +278,21 @@ def _settle(encoding: Encoding, codes: NDArray[np.uint16]) -> None:
     """Sort levels by name, and turn their numbers into positions of features."""
     if len(encoding.numbers) + sum(map(len, encoding.levels)) > MOST_FEATURES:
         raise InputError(f"the categories have more than {MOST_FEATURES} levels in all; drop columns or merge levels")
-    for name, own in zip(encoding.categories, encoding.levels, strict=True):
+    for name, levels in zip(encoding.categories, encoding.levels, strict=True):
         with value_errors():
-            intake.refuse_alike([text for text in own if text is not None], f"column {name!r}")
-    before = [list(own) for own in encoding.levels]
-    encoding.levels = [{value: j for j, value in enumerate(sorted(own, key=str))} for own in before]
-    first, _ = _places(encoding)
-    for row, old, new, start in zip(codes, before, encoding.levels, first, strict=True):
-        place = np.array([new[value] + start for value in old], np.uint16)
+            intake.refuse_alike([text for text in levels if text is not None], f"column {name!r}")
+    before = [list(levels) for levels in encoding.levels]
+    encoding.levels = [{value: j for j, value in enumerate(sorted(levels, key=str))} for levels in before]
+    offsets, _ = _places(encoding)
+    for row, old, new, start in zip(codes, before, encoding.levels, offsets, strict=True):
+        new_codes = np.array([new[value] + start for value in old], np.uint16)
         for low in range(0, row.size, BATCH):
-            row[low : low + BATCH] = place[row[low : low + BATCH]]
+            row[low : low + BATCH] = new_codes[row[low : low + BATCH]]
 
 
 def _places(encoding: Encoding) -> tuple[NDArray[np.int64], int]:
     """Position of the first level of each category, and the one that counts nothing."""
-    sizes = [len(own) for own in encoding.levels]
+    sizes = [len(levels) for levels in encoding.levels]
     ends = 1 + len(encoding.numbers) + np.cumsum([0, *sizes])
     return ends[:-1].astype(np.int64), int(ends[-1])
 

@@ -10,21 +10,21 @@ FOLDS = 5
 
 
 def folds(strata: Rows, random: np.random.RandomState, count: int = FOLDS) -> Iterator[tuple[Rows, Rows]]:
-    """Rows (kept, held out) of each fold, stratified; every row is held out once."""
-    place = np.empty(strata.size, np.int64)
+    """Yield the rows (kept, held out) of each fold, stratified; every row is held out once."""
+    fold_of_row = np.empty(strata.size, np.int64)
     begin = 0
     for stratum in np.unique(strata):
         rows = random.permutation(np.flatnonzero(strata == stratum))
-        place[rows] = (begin + np.arange(rows.size)) % count
+        fold_of_row[rows] = (begin + np.arange(rows.size)) % count
         begin += rows.size
     for fold in range(count):
-        yield np.flatnonzero(place != fold), np.flatnonzero(place == fold)
+        yield np.flatnonzero(fold_of_row != fold), np.flatnonzero(fold_of_row == fold)
 
 
 def out_of_fold(
     strata: Rows, random: np.random.RandomState, scores_of: Callable[[Rows, Rows], NDArray[np.float64]]
 ) -> NDArray[np.float64]:
-    """Scores (n,), those of each fold from a fit on the others.
+    """Return the scores (n,), those of each fold from a fit on the others.
 
     Args:
         strata: (n,) by which folds are balanced.
@@ -32,7 +32,7 @@ def out_of_fold(
         scores_of: scores of the second rows by a fit on the first.
     """
     scores = np.empty(strata.size)
-    for kept, held in folds(strata, random):
-        if held.size:
-            scores[held] = scores_of(kept, held)
+    for fitted, held_out in folds(strata, random):
+        if held_out.size:
+            scores[held_out] = scores_of(fitted, held_out)
     return scores

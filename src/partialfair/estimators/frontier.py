@@ -68,19 +68,19 @@ class Frontier:
             figure = axis.figure if axis is not None else plt.figure(figsize=(5.2, 3.6))
             axis = axis if axis is not None else figure.add_subplot()
             looks = (("train", "#0072b2", "o-"), ("validation", "#c8500a", "s--"))
-            for part, colour, marks in looks:
-                if f"{part}_accuracy" not in self.table:
+            for rows_name, colour, marks in looks:
+                if f"{rows_name}_accuracy" not in self.table:
                     continue
-                x, y = 1 - self.table[f"{part}_{self.metric}"], self.table[f"{part}_accuracy"]
-                axis.plot(x, y, marks, color=colour, label=f"{part} rows")
+                x, y = 1 - self.table[f"{rows_name}_{self.metric}"], self.table[f"{rows_name}_accuracy"]
+                axis.plot(x, y, marks, color=colour, label=f"{rows_name} rows")
                 missed = self.table["status"] != "ok"
                 axis.scatter(
                     x[missed], y[missed], marker=marks[0], facecolors="white", edgecolors=colour, zorder=3, gid="missed"
                 )
             for row in self.table.to_dict("records"):
-                at = 1 - row[f"train_{self.metric}"], row["train_accuracy"]
+                position = 1 - row[f"train_{self.metric}"], row["train_accuracy"]
                 name = "∞" if math.isinf(row["kappa"]) else f"{row['kappa']:g}"
-                axis.annotate(name, at, (4, 4), textcoords="offset points", fontsize=8)
+                axis.annotate(name, position, (4, 4), textcoords="offset points", fontsize=8)
             axis.set_xlabel(f"1 − {self.metric}")
             axis.set_ylabel("accuracy")
             axis.legend()
@@ -118,33 +118,33 @@ def frontier(
     if not isinstance(kappas, Iterable):
         raise InputError(f"kappas is {kappas!r}; use a list of tolerances")
     path = sorted({tolerance(kappa) for kappa in kappas}, reverse=True)
-    own = _last_step(estimator)
-    if not path or own.constraint is None or sensitive_features is None:
+    classifier = _last_step(estimator)
+    if not path or classifier.constraint is None or sensitive_features is None:
         raise InputError("frontier: it needs a constraint, sensitive_features and at least one kappa")
     accepted = "a number between 0 and 1, such as 0.25, or 0 for none"
     number("validation_fraction", validation_fraction, lambda share: 0 <= share < 1, accepted)
-    first, training, task, steps = _prepare(estimator, path[-1], X, y, sensitive_features, validation_fraction)
+    unfitted, training, task, steps = _prepare(estimator, path[-1], X, y, sensitive_features, validation_fraction)
     with value_errors():
-        metric = plugins.load("constraints", own.constraint).VIOLATION[own.kappa_scale]
+        metric = plugins.load("constraints", classifier.constraint).VIOLATION[classifier.kappa_scale]
     rows, start = [], None
     fitted: list[Any] = []
     for kappa in path:
-        one, at = _copy(first, kappa), replace(task, kappa=kappa)
+        model, task_of_kappa = _copy(unfitted, kappa), replace(task, kappa=kappa)
         began = time.perf_counter()
         with value_errors():
-            check_group_sizes(at, one.classes_)
-            found, measured = one._solve(training, at, start)
-        start = None if math.isinf(kappa) else _point(found.fit)
-        fitted.append(one._adopt(found, measured, at))
-        rows.append(_row(at, one, measured, metric) | {"seconds": time.perf_counter() - began})
+            check_group_sizes(task_of_kappa, model.classes_)
+            trained, measured = model._solve(training, task_of_kappa, start)
+        start = None if math.isinf(kappa) else _point(trained.fit)
+        fitted.append(model._adopt(trained, measured, task_of_kappa))
+        rows.append(_row(task_of_kappa, model, measured, metric) | {"seconds": time.perf_counter() - began})
     if isinstance(estimator, Pipeline):
         last = estimator.steps[-1][0]
-        fitted = [Pipeline([*(steps.steps if steps is not None else ()), (last, one)]) for one in fitted]
+        fitted = [Pipeline([*(steps.steps if steps is not None else ()), (last, model)]) for model in fitted]
     return Frontier(pd.DataFrame(rows), fitted, metric)
 
 
 def _last_step(estimator: Any) -> PartialFairClassifier:
-    """The classifier at the end of a pipeline, or the estimator itself."""
+    """Return the classifier at the end of a pipeline, or the estimator itself."""
     last = estimator[-1] if isinstance(estimator, Pipeline) else estimator
     if not isinstance(last, PartialFairClassifier):
         raise InputError(f"frontier: it needs a PartialFairClassifier, alone or at the end of a Pipeline, not {last!r}")
@@ -152,51 +152,51 @@ def _last_step(estimator: Any) -> PartialFairClassifier:
 
 
 def _point(fit: Fit) -> Point | None:
-    """Parameters and thresholds of a fit."""
-    found = fit.witness
-    return (found.params, found.aux) if isinstance(found, LinearPoint) else None
+    """Return the parameters and thresholds of a fit."""
+    witness = fit.witness
+    return (witness.params, witness.aux) if isinstance(witness, LinearPoint) else None
 
 
 def _prepare(
     estimator: Any, kappa: float, X: Any, y: Any, sensitive_features: Any, validation_fraction: float
 ) -> tuple[PartialFairClassifier, Training, Task, Pipeline | None]:
-    """A copy of the classifier that has seen the columns, its training rows, and the task with held-out rows.
+    """Return a copy of the classifier that has seen the columns, its training rows, and the task with held-out rows.
 
     The steps before it in a pipeline are fitted on the training rows alone, and returned.
     """
-    first: PartialFairClassifier = clone(_last_step(estimator)).set_params(kappa=kappa)
-    first._check_settings()
+    classifier: PartialFairClassifier = clone(_last_step(estimator)).set_params(kappa=kappa)
+    classifier._check_settings()
     same_rows(X=X, y=y, sensitive_features=sensitive_features)
     classes, positive = binary_labels(to_pandas(y))
     if (rows := _num_samples(X)) != len(positive):
         raise InputError(f"y has {len(positive)} rows, X has {rows}; pass one label per row")
     codes, _ = group_codes(sensitive_features, len(positive))
     y = classes[positive.astype(int)]
-    random = random_of(first.random_state)
-    kept, held = np.arange(len(y)), np.zeros(0, np.int64)
+    random = random_of(classifier.random_state)
+    fitted, held_out = np.arange(len(y)), np.zeros(0, np.int64)
     if validation_fraction > 0:
-        kept, held = stratified_rows(2 * codes + positive, validation_fraction, random)
+        fitted, held_out = stratified_rows(2 * codes + positive, validation_fraction, random)
     steps: Pipeline | None = None
     if isinstance(estimator, Pipeline) and len(estimator) > 1:
-        steps = clone(estimator[:-1]).fit(_safe_indexing(X, kept), _safe_indexing(y, kept))
+        steps = clone(estimator[:-1]).fit(_safe_indexing(X, fitted), _safe_indexing(y, fitted))
         X = steps.transform(X)
-    data = first._training_rows(X, y, sensitive_features)
-    part = data.take(kept)
-    training, task = first._prepared(part, first._weights(part, None), True)
-    return first, training, replace(task, validation=data.take(held)), steps
+    data = classifier._training_rows(X, y, sensitive_features)
+    training_rows = data.take(fitted)
+    training, task = classifier._prepared(training_rows, classifier._weights(training_rows, None), True)
+    return classifier, training, replace(task, validation=data.take(held_out)), steps
 
 
-def _copy(first: PartialFairClassifier, kappa: float) -> PartialFairClassifier:
-    """An estimator with another tolerance that has seen the same columns."""
-    own: PartialFairClassifier = clone(first).set_params(kappa=kappa)
+def _copy(original: PartialFairClassifier, kappa: float) -> PartialFairClassifier:
+    """Return an estimator with another tolerance that has seen the same columns."""
+    copied: PartialFairClassifier = clone(original).set_params(kappa=kappa)
     for name in ("classes_", "groups_", "group_columns_", "n_features_in_", "feature_names_in_", "interval_"):
-        if hasattr(first, name):
-            setattr(own, name, getattr(first, name))
-    return own
+        if hasattr(original, name):
+            setattr(copied, name, getattr(original, name))
+    return copied
 
 
 def _row(task: Task, estimator: PartialFairClassifier, measured: Measured, metric: str) -> dict[str, Any]:
-    """A line of the table: kappa and status, then accuracy and violation by part."""
+    """Return a line of the table: kappa and status, then accuracy and violation by part."""
     row: dict[str, Any] = {
         "kappa": task.kappa,
         "status": estimator.status_,
@@ -204,10 +204,10 @@ def _row(task: Task, estimator: PartialFairClassifier, measured: Measured, metri
         "surrogate_violation": measured.max_violation,
         "true_violation": measured.true_violation,
     }
-    for part, data in (("train", task.train), ("validation", task.validation)):
+    for rows_name, data in (("train", task.train), ("validation", task.validation)):
         if data.n_rows == 0:
             continue
         scores = estimator.model_.scores(data.X, data.group)
         values, _ = evaluate_all(scores, data.y, data.group, task.interval, only=("accuracy", metric))
-        row |= {f"{part}_{name}": np.nan if value is None else value for name, value in values.items()}
+        row |= {f"{rows_name}_{name}": np.nan if value is None else value for name, value in values.items()}
     return row

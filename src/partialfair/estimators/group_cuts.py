@@ -42,25 +42,27 @@ def best_cuts(task: Task, rows: Dataset, model: LinearScore, weights: Vector | N
 
 
 def cuts_of(task: Task, rows: Dataset, scores: Vector, weights: Vector | None = None) -> Vector:
-    """The same thresholds (G,) of known scores (n,)."""
+    """Return the same thresholds (G,) of known scores (n,)."""
     return best_thresholds(*curves_of(task, rows, scores, weights))[0]
 
 
 def curves_of(
     task: Task, rows: Dataset, scores: Vector, weights: Vector | None = None
 ) -> tuple[list[GroupCurve], float]:
-    """What a threshold of each group can do to scores (n,), and by how much the groups' rates may differ."""
+    """Return what a threshold of each group can do to scores (n,), and by how much the groups' rates may differ."""
     intervals = for_groups(task.interval, rows.n_groups)
     lengths = np.array([measure(pairs) for pairs in intervals])
     slack = float(slack_per_group(intervals, task.kappa, task.kappa_scale).mean())
     worth = None if weights is None else np.rint(weights * (WORTH / weights.sum())).astype(np.int64)
     curves = []
     for k, pairs in enumerate(intervals):
-        own = rows.group == k
-        counted = rows.y[own] > 0 if task.constraint == EQUAL_OPPORTUNITY else None
+        members = rows.group == k
+        counted = rows.y[members] > 0 if task.constraint == EQUAL_OPPORTUNITY else None
         scale = float(lengths.mean() / lengths[k])
         curves.append(
-            group_curve(scores[own], rows.y[own], pairs, scale, counted, None if worth is None else worth[own])
+            group_curve(
+                scores[members], rows.y[members], pairs, scale, counted, None if worth is None else worth[members]
+            )
         )
     return curves, slack
 
@@ -81,11 +83,11 @@ class GroupCuts:
     training: "Training"
 
     def score(self, task: Task) -> Vector:
-        """Weights (G, d+1) of the score to cut for a task."""
-        own, rows = self.training.weights, self.training.rows
-        first = self._blocks([params for params, _ in self.plain])[self.kind]
-        cuts = best_cuts(task, rows, linear_score(task, first), own)
-        weights = costs(task, rows, cuts) * (1.0 if own is None else own)
+        """Return the weights (G, d+1) of the score to cut for a task."""
+        row_weights, rows = self.training.weights, self.training.rows
+        plain_score = self._blocks([params for params, _ in self.plain])[self.kind]
+        cuts = best_cuts(task, rows, linear_score(task, plain_score), row_weights)
+        weights = costs(task, rows, cuts) * (1.0 if row_weights is None else row_weights)
         weights /= weights.mean()
         again = [
             minimise_weighted(WeightedProblem.from_problem(problem, weights, problem.penalty), *start, STEPS)[0]
@@ -95,33 +97,33 @@ class GroupCuts:
 
     @cached_property
     def problems(self) -> list[WeightedProblem]:
-        """The loss with weights per group, and with indicators of the groups."""
+        """Return the loss with weights per group, and with indicators of the groups."""
         training = self.training
         penalty = training.penalty or RIDGE / training.rows.n_rows
-        both = training.problem, _with_indicators(training).problem
-        return [WeightedProblem.from_problem(problem, training.weights, penalty) for problem in both]
+        problems = training.problem, _with_indicators(training).problem
+        return [WeightedProblem.from_problem(problem, training.weights, penalty) for problem in problems]
 
     @cached_property
     def plain(self) -> list[tuple[Vector, Scaling]]:
-        """Parameters near their minima, and the coordinates in which these were found."""
+        """Return the parameters near their minima, and the coordinates in which these were found."""
         return [minimise_weighted(problem, iterations=FIRST_STEPS) for problem in self.problems]
 
     @cached_property
     def held_out(self) -> dict[str, Vector]:
         """Logistic loss of every held-out row by the name of the score, where these are fitted to the other rows."""
-        kept, held = self.training.hold_out()
-        if not held.size:
+        fitted, unseen = self.training.hold_out()
+        if not unseen.size:
             return {}
-        part, rows = self.training.part(kept), self.training.rows.take(held)
+        training, rows = self.training.part(fitted), self.training.rows.take(unseen)
         scores = {
-            name: linear_score(part.task, blocks).scores(rows.X, rows.group)
-            for name, blocks in part.cuts._blocks([params for params, _ in part.cuts.plain]).items()
+            name: linear_score(training.task, blocks).scores(rows.X, rows.group)
+            for name, blocks in training.cuts._blocks([params for params, _ in training.cuts.plain]).items()
         }
-        return {name: np.logaddexp(0, -rows.y * own) for name, own in scores.items()}
+        return {name: np.logaddexp(0, -rows.y * margins) for name, margins in scores.items()}
 
     @cached_property
     def kind(self) -> str:
-        """The score to cut: the mean's, unless another's held-out loss is lower by two standard errors."""
+        """Return the score to cut: the mean's, unless another's held-out loss is lower by two standard errors."""
         losses = self.held_out
         best = min(losses, key=lambda name: float(losses[name].mean()), default=MEAN)
         gain = losses[MEAN] - losses[best] if losses else np.zeros(1)
@@ -129,34 +131,36 @@ class GroupCuts:
 
     @property
     def chosen(self) -> dict[str, Any]:
-        """The choice, and what it rests on."""
+        """Return the choice, and what it rests on."""
         table = {f"validation_loss_{name}": float(losses.mean()) for name, losses in self.held_out.items()}
         return {"score": self.kind, **table}
 
     def _blocks(self, params: Sequence[Vector]) -> dict[str, Vector]:
-        """Weights (G, d+1) by the name of the score, from the parameters of the two problems."""
-        per_group, shared = (one.model.effective(own) for one, own in zip(self.problems, params, strict=True))
+        """Return the weights (G, d+1) by the name of the score, from the parameters of the two problems."""
+        per_group, shared = (
+            problem.model.effective(vector) for problem, vector in zip(self.problems, params, strict=True)
+        )
         additive = shared[:, : per_group.shape[1]].copy()
         additive[1:, 0] += params[1][0, per_group.shape[1] :]  # the indicators' weights
         return {"per_group": per_group, "additive": additive, MEAN: (per_group + additive) / 2}
 
 
 def costs(task: Task, rows: Dataset, cuts: Vector) -> Vector:
-    """What a wrong decision about each row costs (n,) where thresholds (G,) of a logistic score are optimal.
+    """Return what a wrong decision about each row costs (n,) where thresholds (G,) of a logistic score are optimal.
 
     A threshold t is optimal if a group's multiplier l moves the point of indifference there. For shares of all rows a
     decision for 1 costs l more, hence ``2 p(t) - 1 = l`` with the logistic function p; an error then costs ``1 - l``
     in a positive row and ``1 + l`` in a negative one. For shares of the positive rows an error in those costs
     ``exp(-t)``.
     """
-    own, positive = np.clip(cuts, -STEEPEST, STEEPEST)[rows.group], rows.y > 0
+    cut_of_row, positive = np.clip(cuts, -STEEPEST, STEEPEST)[rows.group], rows.y > 0
     if task.constraint == EQUAL_OPPORTUNITY:
-        return np.where(positive, np.exp(-own), 1.0)
-    return np.asarray(1 - rows.y * np.tanh(own / 2))
+        return np.where(positive, np.exp(-cut_of_row), 1.0)
+    return np.asarray(1 - rows.y * np.tanh(cut_of_row / 2))
 
 
 def _with_indicators(training: "Training") -> "Training":
-    """The rows with an indicator of every group but the first, and one set of weights."""
+    """Return the rows with an indicator of every group but the first, and one set of weights."""
     rows = training.rows
     members = group_indicators(rows.group, rows.n_groups).astype(np.float32)
     X: Any = np.hstack([rows.X, members]) if isinstance(rows.X, np.ndarray) else sparse.hstack([rows.X, members], "csr")

@@ -88,7 +88,7 @@ def _holds_text(column: Any) -> bool:
 
 
 def solver_settings(plugin: Any, options: dict[str, Any]) -> Settings:
-    """Settings of a solver, checked by its own model.
+    """Return the settings of a solver, checked by its own model.
 
     Raises:
         InputError: an unknown setting, or a value out of range.
@@ -98,11 +98,11 @@ def solver_settings(plugin: Any, options: dict[str, Any]) -> Settings:
     try:
         settings: Settings = plugin.settings(**options)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "solver_options"
-        known = ", ".join(plugin.settings.model_fields)
-        what = f"{where}: {first['msg']} (value {first.get('input')!r})"
-        raise InputError(f"solver_options: {what}; settings are {known}") from error
+        problem = error.errors()[0]
+        where = ".".join(map(str, problem["loc"])) or "solver_options"
+        names = ", ".join(plugin.settings.model_fields)
+        message = f"{where}: {problem['msg']} (value {problem.get('input')!r})"
+        raise InputError(f"solver_options: {message}; settings are {names}") from error
     return settings
 
 
@@ -116,33 +116,33 @@ def as_matrix(X: Any) -> Matrix:
 
 
 def numeric_columns(X: Matrix) -> NDArray[np.int64]:
-    """Columns with values besides 0 and 1, which are standardised.
+    """Return the columns with values besides 0 and 1, which are standardised.
 
     Raises:
         InputError: they are too many to hold densely.
     """
     if isinstance(X, np.ndarray):
-        other = ~((X == 0) | (X == 1)).all(axis=0)
+        is_numeric = ~((X == 0) | (X == 1)).all(axis=0)
     else:
-        other = np.zeros(X.shape[1], np.bool_)
-        other[X.indices[(X.data != 0) & (X.data != 1)]] = True
-    found = np.flatnonzero(other)
-    if 4 * X.shape[0] * found.size > DENSE_LIMIT:
+        is_numeric = np.zeros(X.shape[1], np.bool_)
+        is_numeric[X.indices[(X.data != 0) & (X.data != 1)]] = True
+    columns = np.flatnonzero(is_numeric)
+    if 4 * X.shape[0] * columns.size > DENSE_LIMIT:
         raise InputError(
-            f"X: {found.size} of its {X.shape[1]} columns hold values besides 0 and 1; with {X.shape[0]} rows they "
-            f"would take {4 * X.shape[0] * found.size / 2**30:.1f} GiB densely; select or binarise columns first"
+            f"X: {columns.size} of its {X.shape[1]} columns hold values besides 0 and 1; with {X.shape[0]} rows they "
+            f"would take {4 * X.shape[0] * columns.size / 2**30:.1f} GiB densely; select or binarise columns first"
         )
-    return found
+    return columns
 
 
 def takes_missing(model: Any) -> bool:
     """Whether a model says that it takes missing values; of a pipeline, whether they reach a step that does not."""
-    for step in [own for _, own in model.steps] if isinstance(model, Pipeline) else [model]:
+    for step in [allowed for _, allowed in model.steps] if isinstance(model, Pipeline) else [model]:
         if step is None or step == "passthrough":
             continue
-        own = _allows_missing(step)
-        if not own or type(step).__module__.startswith("sklearn.impute"):
-            return own
+        allowed = _allows_missing(step)
+        if not allowed or type(step).__module__.startswith("sklearn.impute"):
+            return allowed
     return model is not None
 
 
@@ -163,17 +163,17 @@ def stratified_rows(
     strata: NDArray[np.int64], fraction: float, random: np.random.RandomState
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Rows (kept, held out) with ``fraction`` of each stratum held out; a stratum of one row is kept whole."""
-    held = []
+    chosen = []
     for stratum in np.unique(strata):
         rows = np.flatnonzero(strata == stratum)
         count = int(np.clip(round(fraction * rows.size), 1, rows.size - 1)) if rows.size > 1 else 0
-        held.append(random.permutation(rows)[:count])
-    out = np.sort(np.concatenate(held))
+        chosen.append(random.permutation(rows)[:count])
+    out = np.sort(np.concatenate(chosen))
     return np.setdiff1d(np.arange(strata.size), out), out
 
 
 def check_parts(
-    parts: Mapping[str, NDArray[np.int64]],
+    rows_by_use: Mapping[str, NDArray[np.int64]],
     codes: NDArray[np.int64],
     names: Sequence[str],
     setting: str,
@@ -182,7 +182,7 @@ def check_parts(
     """Refuse groups of which too few rows fall on either side of a division of the training rows.
 
     Args:
-        parts: rows by what they are for, in words.
+        rows_by_use: rows by what they are for, in words.
         codes: (n,) groups of all rows.
         names: of the groups.
         setting: the estimator's setting that divides the rows.
@@ -195,13 +195,13 @@ def check_parts(
     for label in compared or (None,):
         of_label = np.ones(codes.size, np.bool_) if label is None else positive == label
         total = np.bincount(codes[of_label], minlength=len(names))
-        for use, rows in parts.items():
-            found = np.bincount(codes[rows[of_label[rows]]], minlength=len(names))
-            if (small := found < 2).any():
+        for use, rows in rows_by_use.items():
+            counts = np.bincount(codes[rows[of_label[rows]]], minlength=len(names))
+            if (small := counts < 2).any():
                 code = int(small.argmax())
                 which = "" if label is None else f" with the {'second' if label else 'first'} label"
                 raise InputError(
-                    f"group {names[code]!r} has {total[code]} rows{which}, of which {found[code]} are {use}; at least "
+                    f"group {names[code]!r} has {total[code]} rows{which}, of which {counts[code]} are {use}; at least "
                     f"2 are needed: merge the group with another, add rows of it, or set {setting} to 0"
                 )
 
@@ -224,27 +224,27 @@ def check_group_sizes(task: Task, classes: NDArray) -> None:
     used = {int(s) for side in (program.convex, program.concave) for s in np.unique(side.subset) if s >= 0}
     for subset in sorted(used):
         code = int(program.subset_group[subset])
-        kept = int(np.diff(bounds(intervals[code], int(sizes[subset]))).sum())
-        if kept < 2:
+        rows_kept = int(np.diff(bounds(intervals[code], int(sizes[subset]))).sum())
+        if rows_kept < 2:
             raise InputError(
                 f"group {task.train.group_names[code]!r} has {sizes[subset]} training rows"
                 f"{_stratum(task.train, program.row_subset == subset, code, classes)}, of which the interval "
-                f"{format_interval(intervals[code])} keeps {kept}; at least 2 are needed: widen the interval, "
+                f"{format_interval(intervals[code])} keeps {rows_kept}; at least 2 are needed: widen the interval, "
                 "merge the group with another, or add rows of it"
             )
 
 
 def _stratum(data: Dataset, rows: NDArray[np.bool_], code: int, classes: NDArray) -> str:
     """Say which label, if a constraint looks at one label of a group only."""
-    own = data.y[data.group == code]
-    if rows.any() and rows.sum() == own.size:
+    group_labels = data.y[data.group == code]
+    if rows.any() and rows.sum() == group_labels.size:
         return ""
-    labels = np.unique(data.y[rows]) if rows.any() else np.setdiff1d([-1.0, 1.0], own)
+    labels = np.unique(data.y[rows]) if rows.any() else np.setdiff1d([-1.0, 1.0], group_labels)
     return f" with label {classes[int(labels[0] > 0)].item()!r}" if labels.size == 1 else ""
 
 
 def score_vector(scores: Any, finite: bool = True) -> NDArray[np.float64]:
-    """Scores (n,) as numbers.
+    """Return the scores (n,) as numbers.
 
     Args:
         scores: what was passed.
@@ -254,13 +254,13 @@ def score_vector(scores: Any, finite: bool = True) -> NDArray[np.float64]:
         InputError: more than one dimension, dates or complex numbers, or a score that is missing or infinite.
     """
     with value_errors():
-        found, missing = intake.numbers(scores, "scores", finite=finite)
+        vector, missing = intake.numbers(scores, "scores", finite=finite)
         intake.refuse_missing(missing, "scores: column 'scores'", scores, "pass numbers, or leave such rows out")
-    return found
+    return vector
 
 
 def features(X: Any) -> Any:
-    """Features as they are passed on: a dataframe of any library as one of pandas.
+    """Return the features as they are passed on: a dataframe of any library as one of pandas.
 
     Raises:
         InputError: two columns of one name, or a masked entry, whose mask scikit-learn would forget.
@@ -275,28 +275,28 @@ def features(X: Any) -> Any:
     return table
 
 
-def same_rows(**given: Any) -> None:
+def same_rows(**columns: Any) -> None:
     """Refuse features, labels, groups or weights whose rows are in another order, by their indexes.
 
     Raises:
         InputError: naming the first row.
     """
     with value_errors():
-        intake.in_one_order(**{name: values for name, values in given.items() if values is not None})
+        intake.in_one_order(**{name: values for name, values in columns.items() if values is not None})
 
 
 def group_codes(sensitive_features: Any, n_rows: int, least: int = 2) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    """Codes (n,) of the groups of rows, and the groups' names (G,).
+    """Return the codes (n,) of the groups of rows, and the groups' names (G,).
 
     Raises:
         InputError: another number of rows, values that are no groups, or fewer than ``least`` groups.
     """
     with value_errors():
-        found = intake.groups(sensitive_features, "sensitive_features")
-    _one_per_row(found.codes, n_rows)
-    if len(found.names) < least:
-        raise InputError(f"sensitive_features: all rows are of one group, {found.names[0]!r}; check the column")
-    return found.codes, np.array(found.names, dtype=object)
+        groups = intake.groups(sensitive_features, "sensitive_features")
+    _one_per_row(groups.codes, n_rows)
+    if len(groups.names) < least:
+        raise InputError(f"sensitive_features: all rows are of one group, {groups.names[0]!r}; check the column")
+    return groups.codes, np.array(groups.names, dtype=object)
 
 
 def group_columns(sensitive_features: Any) -> tuple[str, ...] | None:
@@ -304,14 +304,14 @@ def group_columns(sensitive_features: Any) -> tuple[str, ...] | None:
     if not isinstance(sensitive_features, Mapping) and not hasattr(sensitive_features, "columns"):
         return None
     with value_errors():
-        found = tuple(intake.columns(sensitive_features, "sensitive_features"))
-    return found if len(found) > 1 else None
+        names = tuple(intake.columns(sensitive_features, "sensitive_features"))
+    return names if len(names) > 1 else None
 
 
 def known_codes(
     sensitive_features: Any, names: NDArray[Any], n_rows: int, columns: Sequence[str] | None = None
 ) -> NDArray[np.int64]:
-    """Codes (n,) of further rows by the names (G,) of the groups of ``fit``.
+    """Return the codes (n,) of further rows by the names (G,) of the groups of ``fit``.
 
     Args:
         sensitive_features: groups of the rows; columns with names may stand in any order.
@@ -322,15 +322,15 @@ def known_codes(
     Raises:
         InputError: another number of rows, other columns, or a group that is not among the names.
     """
-    own = None if columns is None else group_columns(sensitive_features)
-    if own is not None and columns is not None:
-        if sorted(own) != sorted(columns):
+    passed = None if columns is None else group_columns(sensitive_features)
+    if passed is not None and columns is not None:
+        if sorted(passed) != sorted(columns):
             raise InputError(
-                f"sensitive_features has the columns {', '.join(own)}, and those of fit were {', '.join(columns)}; "
+                f"sensitive_features has the columns {', '.join(passed)}, and those of fit were {', '.join(columns)}; "
                 "pass the columns of fit"
             )
-        given = intake.columns(sensitive_features, "sensitive_features")
-        sensitive_features = {name: given[name] for name in columns}
+        named_columns = intake.columns(sensitive_features, "sensitive_features")
+        sensitive_features = {name: named_columns[name] for name in columns}
     with value_errors():
         codes = intake.known_groups(sensitive_features, names.tolist(), "sensitive_features")
     _one_per_row(codes, n_rows)

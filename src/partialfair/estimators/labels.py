@@ -38,10 +38,10 @@ def plain_labels(y: Any) -> Any:
     if kind in "biufcmM":
         return y
     with value_errors():
-        found = intake.levels("y", entries, "y")
-        intake.refuse_missing(found.missing, "y", entries, "drop such rows")
-    own = getattr(y, "dtype", None)
-    if own is not None and not isinstance(own, np.dtype):  # of pandas, which converts its own types
+        levels = intake.levels("y", entries, "y")
+        intake.refuse_missing(levels.missing, "y", entries, "drop such rows")
+    dtype = getattr(y, "dtype", None)
+    if dtype is not None and not isinstance(dtype, np.dtype):  # of pandas, which converts its own types
         return y
     import pandas as pd
 
@@ -77,7 +77,7 @@ def weights_of_groups(weights: NDArray[np.float64], codes: NDArray[Any], names: 
 
 
 def binary_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """The two labels (2,) in order, and which rows (n,) have the second.
+    """Return the two labels (2,) in order, and which rows (n,) have the second.
 
     Raises:
         InputError: fewer or more than two labels.
@@ -108,11 +108,11 @@ def same_classes(model: Any, classes: NDArray[Any]) -> None:
     Raises:
         InputError: the labels differ, or are more than two.
     """
-    own = getattr(model, "classes_", None)
-    if own is None or np.ravel(own).tolist() == classes.tolist():
+    fitted = getattr(model, "classes_", None)
+    if fitted is None or np.ravel(fitted).tolist() == classes.tolist():
         return
-    there, here = (", ".join(map(repr, np.ravel(labels).tolist())) for labels in (own, classes))
+    expected, passed = (", ".join(map(repr, np.ravel(labels).tolist())) for labels in (fitted, classes))
     raise InputError(
-        f"estimator was fitted on the labels {there}, y has {here}; pass a classifier of two classes, and y with the "
-        "labels that it was fitted on"
+        f"estimator was fitted on the labels {expected}, y has {passed}; pass a classifier of two classes, and y with "
+        "the labels that it was fitted on"
     )

@@ -55,33 +55,46 @@ class FromParquet:
             InputError: settings that cannot be used or that only ``fit`` serves, a file that cannot be read, or a
                 column that cannot be used.
         """
-        own: Any = self
-        own._check_settings()
-        _refuse_others(own)
+        classifier: Any = self
+        classifier._check_settings()
+        _refuse_others(classifier)
         with value_errors():
             rows = read_rows(path, label, sensitive_features, categories)
         with value_errors(rows.group_names):
-            model, found, interval = fit_maps(rows, own.interval, own.kappa, own.kappa_scale)
-        own.classes_, own.groups_ = rows.classes, np.array(rows.group_names, dtype=object)
-        own.group_columns_ = None
-        own.feature_names_in_ = np.array(rows.encoding.feature_names, dtype=object)
-        own.n_features_in_ = rows.design.n_features
-        own.encoding_, own.interval_, own.model_ = rows.encoding, interval, model
-        own.solver_, own.selected_, own.certificate_, own.thresholds_ = "ranks", {}, None, np.zeros(0)
-        own.train_violation_ = found.gap
+            model, fitted_map, interval = fit_maps(rows, classifier.interval, classifier.kappa, classifier.kappa_scale)
+        classifier.classes_, classifier.groups_ = rows.classes, np.array(rows.group_names, dtype=object)
+        classifier.group_columns_ = None
+        classifier.feature_names_in_ = np.array(rows.encoding.feature_names, dtype=object)
+        classifier.n_features_in_ = rows.design.n_features
+        classifier.encoding_, classifier.interval_, classifier.model_ = rows.encoding, interval, model
+        classifier.solver_, classifier.selected_, classifier.certificate_, classifier.thresholds_ = (
+            "ranks",
+            {},
+            None,
+            np.zeros(0),
+        )
+        classifier.train_violation_ = fitted_map.gap
         sizes = np.diff(rows.design.starts)
         unions = Interval.of(interval).for_groups(len(rows.group_names))
-        own.sampling_band_ = map_band(found.scores, rows.group, unions, own.kappa_scale, found.gap)
-        own.promise_ = None
-        own._describe_line()
-        own.status_ = status_of(PSP, own.kappa_scale, found.gap, own.kappa, why_missed(found, sizes, rows.group_names))
-        if own.status_ != OK:
-            message = f"the constraint is not satisfied on the training rows: {own.status_}"
+        classifier.sampling_band_ = map_band(
+            fitted_map.scores, rows.group, unions, classifier.kappa_scale, fitted_map.gap
+        )
+        classifier.promise_ = None
+        classifier._describe_line()
+        classifier.status_ = status_of(
+            PSP,
+            classifier.kappa_scale,
+            fitted_map.gap,
+            classifier.kappa,
+            why_missed(fitted_map, sizes, rows.group_names),
+        )
+        if classifier.status_ != OK:
+            message = f"the constraint is not satisfied on the training rows: {classifier.status_}"
             warnings.warn(message, ConvergenceWarning, stacklevel=2)
         return self
 
     def decision_function_parquet(self, path: str | Path, *, sensitive_features: str) -> Vector:
-        """Scores (n,) of the rows of a file with the columns of ``fit_parquet``, in its order.
+        """Return the scores (n,) of the rows of a file with the columns of ``fit_parquet``, in its order.
 
         A category's values are compared by their text, numbers by their value. One of which ``fit_parquet`` had no rows
         counts as none of its levels; if most rows have such a value, a warning says so.
@@ -90,13 +103,15 @@ class FromParquet:
             InputError: a file that cannot be read or has no rows, a column that is missing or cannot be used, an
                 unknown group, or a category of another type of which no row has a known level.
         """
-        own: Any = self
-        check_is_fitted(own, "encoding_", msg="%(name)s was not fitted on a file; call fit_parquet first")
+        classifier: Any = self
+        check_is_fitted(classifier, "encoding_", msg="%(name)s was not fitted on a file; call fit_parquet first")
         with value_errors():
-            return scores_of_file(path, own.model_, own.encoding_, sensitive_features, own.groups_.tolist())
+            return scores_of_file(
+                path, classifier.model_, classifier.encoding_, sensitive_features, classifier.groups_.tolist()
+            )
 
 
-def _refuse_others(own: Any) -> None:
+def _refuse_others(classifier: Any) -> None:
     """Refuse settings that only fits in memory serve.
 
     Raises:
@@ -107,16 +122,16 @@ def _refuse_others(own: Any) -> None:
         "C": (math.inf,), "solver_options": (None, {}), "device": ("cpu", "auto"), "confidence": (None,),
     }  # fmt: skip
     for name, served in defaults.items():
-        value = getattr(own, name)
+        value = getattr(classifier, name)
         if value not in served:
             raise InputError(f"{name} is {value!r}, and fit_parquet serves {served[0]!r}; use fit on rows in memory")
-    if not 0 < own.kappa < math.inf:
-        raise InputError(f"kappa is {own.kappa!r}; fit_parquet needs a positive finite one")
+    if not 0 < classifier.kappa < math.inf:
+        raise InputError(f"kappa is {classifier.kappa!r}; fit_parquet needs a positive finite one")
 
 
 @on_one_thread
 def free_fit(rows: CodedRows) -> Vector:
-    """Parameters (G, d+1) of the smallest loss.
+    """Return the parameters (G, d+1) of the smallest loss.
 
     Newton steps on some rows lead close to it, and their Hessian to coordinates in which the loss of all rows is nearly
     round, where a dozen passes over the rows suffice.
@@ -126,22 +141,22 @@ def free_fit(rows: CodedRows) -> Vector:
     taken = _sampled(rows.design.starts)
     if taken.size == rows.y.size:
         return minimise_weighted(problem)[0]
-    part = LinearProblem(_part(rows.design, taken), rows.y[taken], model, None)
-    start, scaling = minimise_weighted(part)
+    sampled = LinearProblem(_sampled_design(rows.design, taken), rows.y[taken], model, None)
+    start, scaling = minimise_weighted(sampled)
     return minimise_weighted(problem, start, scaling, ITERATIONS)[0]
 
 
 def fit_maps(rows: CodedRows, interval: Any, kappa: float, kappa_scale: str) -> tuple[RankMapped, FittedMap, Any]:
-    """The free fit and its maps: the model, the maps with the gap of these rows, and the interval."""
+    """Return the free fit and its maps: the model, the maps with the gap of these rows, and the interval."""
     params = free_fit(rows)
     model = GroupLinear(rows.design.n_features, len(rows.group_names))
     line = _line(rows, model.effective(params))
     scores = scores_of(rows.design, line)
     chosen = (suggest_interval(scores, rows.group, threshold=0.0).interval,) if interval is None else interval
-    found = fit_rank_map(
+    fitted_map = fit_rank_map(
         scores, rows.group, rows.group_names, interval=Interval.of(chosen), kappa=kappa, kappa_scale=kappa_scale
     )
-    return RankMapped.of(line, found.mapping), found, chosen
+    return RankMapped.of(line, fitted_map.mapping), fitted_map, chosen
 
 
 def scores_of(design: GroupedDesign, line: LinearScore) -> Vector:
@@ -162,11 +177,11 @@ def scores_of_file(
         InputError: a group that the model does not know.
     """
     columns = (*encoding.numbers, *encoding.categories, sensitive_features)
-    found, first = [], 0
+    blocks, offset = [], 0
     counts, types = np.zeros(len(encoding.categories), np.int64), _types(path, encoding.categories)
     for batch in batches(path, columns, (*encoding.categories, sensitive_features)):
-        codes, names = named_groups(batch.column(sensitive_features), sensitive_features, first)
-        first += batch.num_rows
+        codes, names = named_groups(batch.column(sensitive_features), sensitive_features, offset)
+        offset += batch.num_rows
         unknown = [name for name in names if name not in classes]
         if unknown:
             raise InputError(f"column {sensitive_features!r} has the group {unknown[0]!r}, of which fit had no rows")
@@ -176,9 +191,9 @@ def scores_of_file(
         design = replace(design, starts=_all_groups(design.starts, len(classes)), subset_group=np.arange(len(classes)))
         scores = np.empty(batch.num_rows)
         scores[design.order] = scores_of(design, model.linear)
-        found.append(model.mapping.apply(scores, group))
-    check_levels(counts, first, encoding, types)
-    return np.concatenate(found)
+        blocks.append(model.mapping.apply(scores, group))
+    check_levels(counts, offset, encoding, types)
+    return np.concatenate(blocks)
 
 
 def _types(path: str | Path, names: Sequence[str]) -> list[str]:
@@ -197,17 +212,19 @@ def _line(rows: CodedRows, weights: Vector) -> LinearScore:
 
 
 def _sampled(starts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Rows of every group, in their order: all of a small one, :data:`SAMPLE` drawn from a large one."""
+    """Return the rows of every group, in their order: all of a small one, :data:`SAMPLE` drawn from a large one."""
     random = np.random.default_rng(0)
-    found = []
+    chosen = []
     for low, high in zip(starts, starts[1:], strict=False):
         size = int(high - low)
-        own = np.arange(size) if size <= SAMPLE else np.sort(random.choice(size, SAMPLE, replace=False, shuffle=False))
-        found.append(low + own)
-    return np.concatenate(found)
+        members = (
+            np.arange(size) if size <= SAMPLE else np.sort(random.choice(size, SAMPLE, replace=False, shuffle=False))
+        )
+        chosen.append(low + members)
+    return np.concatenate(chosen)
 
 
-def _part(design: GroupedDesign, taken: NDArray[np.int64]) -> GroupedDesign:
+def _sampled_design(design: GroupedDesign, taken: NDArray[np.int64]) -> GroupedDesign:
     codes = np.ascontiguousarray(design.codes[:, taken])
     starts = np.searchsorted(taken, design.starts).astype(np.int64)
     dense = np.ascontiguousarray(design.dense[:, taken])

@@ -12,14 +12,14 @@ DEVICES = ("auto", "cpu", "cuda")
 
 
 def on_device(device: str) -> Callable[[Any], Any]:
-    """What moves a linear problem to a device (see :mod:`partialfair.algorithms.linear.torch_problem`)."""
+    """Return what moves a linear problem to a device (see :mod:`partialfair.algorithms.linear.torch_problem`)."""
     from partialfair.algorithms.linear.torch_problem import TorchProblem
 
     return lambda problem: TorchProblem.on_device(problem, device)
 
 
 def placement(device: str, solver: str, fused: bool) -> Callable[[Any], Any] | None:
-    """What moves a problem to a GPU, where one is asked for, or "auto" finds one; ``None``: it stays on the CPU.
+    """Return what moves a problem to a GPU, where one is asked for, or "auto" finds one; ``None``: it stays on the CPU.
 
     Args:
         device: "cpu", "cuda" or "auto".
@@ -36,8 +36,8 @@ def placement(device: str, solver: str, fused: bool) -> Callable[[Any], Any] | N
     if device == "cpu" or (device == "auto" and not (able and find_spec("torch") is not None and _has_gpu())):
         return None
     if not able:
-        what = f"solver={solver!r}" if solver != "alm" else "this constraint"
-        raise InputError(f"device is 'cuda', and {what} runs on the CPU only; use device='cpu' or 'auto'")
+        subject = f"solver={solver!r}" if solver != "alm" else "this constraint"
+        raise InputError(f"device is 'cuda', and {subject} runs on the CPU only; use device='cpu' or 'auto'")
     torch_backend.require("device='cuda'")
     if not _has_gpu():
         raise ConfigError("device is 'cuda', and PyTorch finds no CUDA device; use device='cpu' or 'auto'")

@@ -59,8 +59,8 @@ class OnlineAUC:
         shares: Sequence[float] | None = None,
     ) -> None:
         slack_of(kappa, c1, c2)
-        given: Any = call  # mypy holds an int for no Integral
-        if not isinstance(given, Integral) or given < 1:
+        interval_of_updates: Any = call  # mypy holds an int for no Integral
+        if not isinstance(interval_of_updates, Integral) or interval_of_updates < 1:
             raise ConfigError(f"call is {call}; use a whole number of at least 1 row between two updates of the level")
         for name, value in (("c", c), ("bound", bound), ("radius", radius)):
             if not 0 < value < math.inf:
@@ -120,7 +120,7 @@ class OnlineAUC:
         return self._mean / total if total > 0 else self._current
 
     def decision_function(self, X: ArrayLike) -> Vector:
-        """Scores (n,) of rows X (n, p).
+        """Return the scores (n,) of rows X (n, p).
 
         Raises:
             DataError: no row has been seen, or another number of features.

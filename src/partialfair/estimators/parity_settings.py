@@ -9,7 +9,7 @@ import numpy as np
 
 from partialfair.estimators.inputs import InputError
 from partialfair.estimators.promise import check_confidence
-from partialfair.estimators.settings import boolean, number, one_of, whole
+from partialfair.estimators.settings import boolean, integer, number, one_of
 
 PREDICTIONS = ("sample", "mean", "mode")
 TOLERANCES = ("ks", "atom")
@@ -17,33 +17,33 @@ MOST_GROUPS = 50
 """Without the group at prediction: 40 groups of 15 rows each take a second, 100 half a minute, 200 many minutes."""
 
 
-def check_settings(own: Any, X_unlabeled: Any) -> None:
+def check_settings(regressor: Any, X_unlabeled: Any) -> None:
     """Refuse settings of :class:`partialfair.estimators.DemographicParityRegressor` that cannot be used.
 
     Raises:
         InputError: naming the setting, its value and what is accepted.
     """
     for name in ("prefit", "uses_group"):
-        boolean(name, getattr(own, name))
-    one_of("prediction", own.prediction, PREDICTIONS)
-    one_of("tolerance", own.tolerance, TOLERANCES)
-    _check_epsilon(own.epsilon, own.tolerance)
-    if own.beta is not None:
-        number("beta", own.beta, lambda beta: 0 < beta < math.inf, "a positive number, or None")
-    if own.n_half_atoms is not None:
-        whole("n_half_atoms", own.n_half_atoms)
-    if own.bounds is not None and not _are_bounds(own.bounds):
-        raise InputError(f"bounds are {own.bounds!r}; use the smallest and the largest prediction, or None")
-    if own.prefit and own.regressor is None:
+        boolean(name, getattr(regressor, name))
+    one_of("prediction", regressor.prediction, PREDICTIONS)
+    one_of("tolerance", regressor.tolerance, TOLERANCES)
+    _check_epsilon(regressor.epsilon, regressor.tolerance)
+    if regressor.beta is not None:
+        number("beta", regressor.beta, lambda beta: 0 < beta < math.inf, "a positive number, or None")
+    if regressor.n_half_atoms is not None:
+        integer("n_half_atoms", regressor.n_half_atoms)
+    if regressor.bounds is not None and not _are_bounds(regressor.bounds):
+        raise InputError(f"bounds are {regressor.bounds!r}; use the smallest and the largest prediction, or None")
+    if regressor.prefit and regressor.regressor is None:
         raise InputError("prefit is true and there is no regressor; pass the fitted one, or set prefit to False")
-    check_confidence(own.confidence, own.promise_fraction)
-    if own.confidence is not None and own.tolerance == "atom":
+    check_confidence(regressor.confidence, regressor.promise_fraction)
+    if regressor.confidence is not None and regressor.tolerance == "atom":
         raise InputError("tolerance='atom' has no bound for new rows; use tolerance='ks', or confidence=None")
-    if own.confidence is not None and not own.uses_group and own.promise_fraction == 0:
+    if regressor.confidence is not None and not regressor.uses_group and regressor.promise_fraction == 0:
         raise InputError("promise_fraction is 0, and confidence needs rows that test the predictions; use 0.5, say")
-    if own.uses_group and own.tolerance == "atom":
+    if regressor.uses_group and regressor.tolerance == "atom":
         raise InputError("tolerance='atom' is a bound without the group; use tolerance='ks' with uses_group")
-    if own.uses_group and X_unlabeled is not None:
+    if regressor.uses_group and X_unlabeled is not None:
         raise InputError("X_unlabeled comes without groups, which uses_group needs; pass more rows to partial_fit")
 
 
@@ -65,8 +65,8 @@ def _check_epsilon(epsilon: Any, tolerance: str) -> None:
     several = np.ndim(epsilon) == 1
     if several and tolerance == "ks":
         raise InputError("epsilon has one number per group, which only tolerance='atom' takes; give one number")
-    for one in epsilon if several else [epsilon]:
-        if isinstance(one, bool) or not isinstance(one, Real) or not float(one) >= 0:
+    for bound in epsilon if several else [epsilon]:
+        if isinstance(bound, bool) or not isinstance(bound, Real) or not float(bound) >= 0:
             raise InputError(f"epsilon is {epsilon!r}; give 0 or a positive number")
 
 

@@ -21,22 +21,22 @@ KEEPS = "use prediction='sample'; means and modes do not keep to epsilon"
 
 
 def atom_sums(values: Vector, weights: Vector, atoms: Vector) -> Vector:
-    """Weights (n, K) of the groups summed by the atom nearest to predictions (n,): (K, G)."""
+    """Return the weights (n, K) of the groups summed by the atom nearest to predictions (n,): (K, G)."""
     nearest = np.searchsorted((atoms[1:] + atoms[:-1]) / 2, values)
     return np.array([np.bincount(nearest, column, atoms.size) for column in weights.T])
 
 
 def expected_sums(grid: GridParity, eta: Vector, tau: Vector) -> Vector:
-    """The same of predictions that are drawn: sums (K, G) of their probabilities for rows (n,), (n, K)."""
+    """Return the same of predictions that are drawn: sums (K, G) of their probabilities for rows (n,), (n, K)."""
     sums = np.zeros((tau.shape[1], grid.theta.size))
     for low in range(0, len(eta), BLOCK):
-        part = slice(low, low + BLOCK)
-        sums += tau[part].T @ np.asarray(grid.predictions(eta[part], tau[part]).probabilities)
+        rows = slice(low, low + BLOCK)
+        sums += tau[rows].T @ np.asarray(grid.predictions(eta[rows], tau[rows]).probabilities)
     return sums
 
 
 def deviations(sums: Vector) -> Vector:
-    """Largest deviation (K,) of a group's share of an atom from the share of all rows, from sums (K, G)."""
+    """Return the largest deviation (K,) of a group's share of an atom from the share of all rows, from sums (K, G)."""
     overall = sums.sum(axis=0) / sums.sum()
     return np.asarray(np.abs(sums / sums.sum(axis=1, keepdims=True) - overall).max(axis=1))
 
@@ -65,7 +65,7 @@ class Asked:
 
     @property
     def remedy(self) -> str:
-        """What helps where labeled rows differ more by the groups that were passed."""
+        """Return what helps where labeled rows differ more by the groups that were passed."""
         if not self.uses_group and self.prediction != "sample":
             return KEEPS
         repeated = "rows may repeat: pass lots to predict"
@@ -76,7 +76,7 @@ class Asked:
     def of_distances(
         self, fairness: float, returned: float, labeled: float | None, epsilon: float, band: float, grain: float
     ) -> str:
-        """The status of distances between the groups' predictions.
+        """Return the status of distances between the groups' predictions.
 
         Args:
             fairness: on the rows of the fairness step; returned: there, of what ``predict`` returns.
@@ -84,12 +84,12 @@ class Asked:
             epsilon: tolerance; band: distance that the samples of labeled rows explain.
             grain: how finely maps of so many rows can meet a distance; 0 without maps.
         """
-        few = "a group has few rows: merge it with another, or " if grain > GRAIN else ""
+        small_group = "a group has few rows: merge it with another, or " if grain > GRAIN else ""
         grain = min(grain, GRAIN)
         if fairness > epsilon + ROUNDING + grain:
             return (
                 f"{MISSED}: the groups' predictions lie {fairness:.3g} apart on the rows of the fairness step, epsilon "
-                f"asks for {epsilon:.3g}; {few}allow that much"
+                f"asks for {epsilon:.3g}; {small_group}allow that much"
             )
         if labeled is not None and labeled > epsilon + band:
             return (
@@ -104,7 +104,7 @@ class Asked:
         return OK
 
     def of_atoms(self, fairness: Vector, labeled: Vector | None, epsilon: Vector, names: list[str]) -> str:
-        """The status of deviations of groups' shares of atoms.
+        """Return the status of deviations of groups' shares of atoms.
 
         Args:
             fairness: (K,) on the rows of the fairness step, of what ``predict`` returns.
@@ -122,12 +122,12 @@ class Asked:
             )
         if labeled is None:
             return OK
-        found, band = deviations(labeled), deviation_band(labeled)
-        worst = int(np.argmax(found - epsilon))
-        if found[worst] <= epsilon[worst] + band:
+        deviation, band = deviations(labeled), deviation_band(labeled)
+        worst = int(np.argmax(deviation - epsilon))
+        if deviation[worst] <= epsilon[worst] + band:
             return OK
         return (
-            f"{MISSED}: the share of an atom in group {names[worst]!r} lies {found[worst]:.3g} from that of the "
+            f"{MISSED}: the share of an atom in group {names[worst]!r} lies {deviation[worst]:.3g} from that of the "
             f"labeled rows, epsilon asks for {epsilon[worst]:.3g}, and samples of these sizes explain {band:.2g} more; "
             f"{self.remedy}"
         )

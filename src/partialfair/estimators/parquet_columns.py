@@ -22,7 +22,7 @@ MOST_GROUPS = np.iinfo(np.int16).max
 
 
 def opened(path: str | Path, texts: Sequence[str] = ()) -> "parquet.ParquetFile":
-    """A Parquet file with rows, some of whose columns of texts come as codes.
+    """Return a Parquet file with rows, some of whose columns of texts come as codes.
 
     Raises:
         InputError: there is no such file, it is none, it has no rows, or two columns of one name.
@@ -41,13 +41,13 @@ def opened(path: str | Path, texts: Sequence[str] = ()) -> "parquet.ParquetFile"
     if not file.metadata.num_rows:
         raise InputError(f"{path} has no rows; give a file with at least one")
     names = file.schema_arrow.names
-    if twice := [name for place, name in enumerate(names) if name in names[:place]]:
+    if twice := [name for position, name in enumerate(names) if name in names[:position]]:
         raise InputError(f"{path}: column {twice[0]!r} occurs twice; rename one of them")
     return file
 
 
 def batches(path: str | Path, columns: Sequence[str], categories: Sequence[str]) -> "Iterator[pa.RecordBatch]":
-    """Rows of a file, some at a time; texts of categories come as codes.
+    """Yield the rows of a file, some at a time; texts of categories come as codes.
 
     Raises:
         InputError: the file cannot be read, or a column is missing or of a kind that cannot be used.
@@ -78,105 +78,107 @@ def is_text(kind: "pa.DataType") -> bool:
 
 def index_columns(schema: "pa.Schema") -> tuple[str, ...]:
     """Columns in which pandas keeps the index of a table; to it they are no columns, and they say nothing of a row."""
-    found = (schema.pandas_metadata or {}).get("index_columns", [])
-    return tuple(name for name in found if isinstance(name, str))  # an index of the rows' numbers is kept as a range
+    columns = (schema.pandas_metadata or {}).get("index_columns", [])
+    return tuple(name for name in columns if isinstance(name, str))  # an index of the rows' numbers is kept as a range
 
 
 def unusable(name: str, kind: Any) -> InputError:
-    """The error about a column of a type that is neither numbers nor texts."""
+    """Return the error about a column of a type that is neither numbers nor texts."""
     return InputError(f"column {name!r} has type {kind}; convert it to numbers or texts, or drop it")
 
 
 def labels_of(path: str | Path, label: str) -> tuple[Vector, NDArray[Any]]:
-    """Labels -1 and +1 (n,) of the rows of a file, and the two values (2,) that they stand for.
+    """Return the labels -1 and +1 (n,) of the rows of a file, and the two values (2,) that they stand for.
 
     Raises:
         InputError: a missing label, or fewer or more than two values.
     """
     import pyarrow.types as kinds
 
-    found, first = [], 0
-    known: dict[Any, int] = {}
+    codes_of_batches, offset = [], 0
+    code_of_value: dict[Any, int] = {}
     for batch in batches(path, [label], ()):
         kind = batch.schema.types[0]
         kind = kind.value_type if kinds.is_dictionary(kind) else kind
         if not (is_text(kind) or kinds.is_boolean(kind) or kinds.is_integer(kind) or kinds.is_floating(kind)):
             raise InputError(f"column {label!r} has type {kind}, and a label is a text, a number or a truth value")
         codes, values = encoded(batch.column(0))
-        _refuse_missing(codes, values, label, first, intake.MISSING_WORDS["label"])
+        _refuse_missing(codes, values, label, offset, intake.MISSING_WORDS["label"])
         look = np.zeros(len(values), np.int32)
         for code in np.unique(codes):  # categories that do not occur are no labels
-            look[code] = known.setdefault(values[code], len(known))
-        found.append(look[codes])
-        first += batch.num_rows
-    if len(known) != 2:
-        raise InputError(f"column {label!r} has {len(known)} values; a label has two and is never missing")
+            look[code] = code_of_value.setdefault(values[code], len(code_of_value))
+        codes_of_batches.append(look[codes])
+        offset += batch.num_rows
+    if len(code_of_value) != 2:
+        raise InputError(f"column {label!r} has {len(code_of_value)} values; a label has two and is never missing")
     with value_errors():
-        intake.refuse_alike([text_of(value) for value in known], f"column {label!r}", list(known))
-    values = sorted(known)
-    sign = np.array([-1.0 if value == values[0] else 1.0 for value in known])
-    return sign[np.concatenate(found)], binary_labels(np.array(values))[0]
+        intake.refuse_alike([text_of(value) for value in code_of_value], f"column {label!r}", list(code_of_value))
+    values = sorted(code_of_value)
+    sign = np.array([-1.0 if value == values[0] else 1.0 for value in code_of_value])
+    return sign[np.concatenate(codes_of_batches)], binary_labels(np.array(values))[0]
 
 
 def groups_of(path: str | Path, name: str) -> tuple[NDArray[np.int16], tuple[str, ...]]:
-    """Codes (n,) of the groups of the rows of a file, and their names (G,) in order.
+    """Return the codes (n,) of the groups of the rows of a file, and their names (G,) in order.
 
     Raises:
         InputError: a row without a group, or a number of groups that cannot be used.
     """
-    found, first = [], 0
-    known: dict[str, int] = {}
+    codes_of_batches, offset = [], 0
+    code_of_name: dict[str, int] = {}
     for batch in batches(path, [name], [name]):
-        codes, own = named_groups(batch.column(0), name, first)
-        look = np.array([known.setdefault(value, len(known)) for value in own], np.int64)
-        if len(known) > MOST_GROUPS:
+        codes, batch_names = named_groups(batch.column(0), name, offset)
+        look = np.array([code_of_name.setdefault(value, len(code_of_name)) for value in batch_names], np.int64)
+        if len(code_of_name) > MOST_GROUPS:
             raise InputError(f"column {name!r} has more than {MOST_GROUPS} groups; cut a numeric column into bins")
-        found.append(look[codes].astype(np.int16))
-        first += batch.num_rows
-    names = tuple(sorted(known))
+        codes_of_batches.append(look[codes].astype(np.int16))
+        offset += batch.num_rows
+    names = tuple(sorted(code_of_name))
     with value_errors():
         intake.refuse_alike(names, f"column {name!r}")
     if len(names) < 2:
         raise InputError(f"column {name!r} has one group; a fairness constraint needs at least two")
-    place = np.array([names.index(value) for value in known], np.int16)
-    return place[np.concatenate(found)], names
+    sorted_codes = np.array([names.index(value) for value in code_of_name], np.int16)
+    return sorted_codes[np.concatenate(codes_of_batches)], names
 
 
-def named_groups(column: "pa.Array", name: str, first: int) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    """Codes (n,) of the groups in a column, and their names, which are those that ``fit`` gives them.
+def named_groups(column: "pa.Array", name: str, offset: int) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    """Return the codes (n,) of the groups in a column, and their names, which are those that ``fit`` gives them.
 
     Args:
         column: (n,) values.
         name: of the column.
-        first: row of the file that the column begins with.
+        offset: row of the file that the column begins with.
 
     Raises:
         InputError: a row without a group.
     """
     codes, values = encoded(column)
-    _refuse_missing(codes, values, name, first, intake.MISSING_WORDS["group"])
+    _refuse_missing(codes, values, name, offset, intake.MISSING_WORDS["group"])
     occurring = np.flatnonzero(np.bincount(codes, minlength=len(values)))
     look = np.zeros(len(values), np.int64)
     look[occurring] = np.arange(occurring.size)
     return look[codes], tuple(text_of(values[code]) for code in occurring)
 
 
-def _refuse_missing(codes: NDArray[np.int64], values: list[Any], name: str, first: int, words: frozenset[str]) -> None:
+def _refuse_missing(
+    codes: NDArray[np.int64], values: list[Any], name: str, offset: int, null_texts: frozenset[str]
+) -> None:
     """Refuse a column with a missing value, for which some texts stand.
 
     Raises:
         InputError: naming the first row without a value.
     """
-    missing = [code for code, value in enumerate(values) if intake.is_missing(value, words)]
+    missing = [code for code, value in enumerate(values) if intake.is_missing(value, null_texts)]
     rows = np.flatnonzero(np.isin(codes, missing)) if missing else np.zeros(0, np.int64)
     if rows.size:
         raise InputError(
-            f"column {name!r} has no value in row {first + int(rows[0])}; drop such rows, or give them a value"
+            f"column {name!r} has no value in row {offset + int(rows[0])}; drop such rows, or give them a value"
         )
 
 
 def numbers_of(column: "pa.Array", name: str) -> Vector:
-    """A column of numbers, (n,).
+    """Return a column of numbers, (n,).
 
     Raises:
         InputError: no numbers, or a missing or infinite one.
@@ -192,12 +194,12 @@ def numbers_of(column: "pa.Array", name: str) -> Vector:
 
 
 def encoded(column: "pa.Array") -> tuple[NDArray[np.int64], list[Any]]:
-    """Codes (n,) of a column's values, and the values; a missing one, NaN too, is ``None``."""
+    """Return the codes (n,) of a column's values, and the values; a missing one, NaN too, is ``None``."""
     import pyarrow as pa
 
-    own = column if isinstance(column, pa.DictionaryArray) else column.dictionary_encode()
-    values = [None if value != value else value for value in own.dictionary.to_pylist()]
-    indices = own.indices
+    dictionary = column if isinstance(column, pa.DictionaryArray) else column.dictionary_encode()
+    values = [None if value != value else value for value in dictionary.dictionary.to_pylist()]
+    indices = dictionary.indices
     if indices.null_count or None in values:
         values = [*values, None]
         indices = indices.fill_null(len(values) - 1)

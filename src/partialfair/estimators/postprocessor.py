@@ -18,7 +18,7 @@ from partialfair.algorithms.measure import OK
 from partialfair.constraints.tolerance import KAPPA_SCALES
 from partialfair.data.intervals import Interval
 from partialfair.data.weights import effective_rows, whole_weights
-from partialfair.estimators.binary import BinaryClassifier
+from partialfair.estimators.binary_classifier import BinaryClassifier
 from partialfair.estimators.classifier import PartialFairClassifier
 from partialfair.estimators.inputs import (
     InputError,
@@ -35,6 +35,7 @@ from partialfair.estimators.inputs import (
     value_errors,
 )
 from partialfair.estimators.labels import binary_labels, same_classes, weights_of_both, weights_of_groups
+from partialfair.estimators.probability_maps import are_probabilities, within_unit
 from partialfair.estimators.promise import (
     OTHER_ROWS,
     Constraint,
@@ -46,7 +47,6 @@ from partialfair.estimators.promise import (
 )
 from partialfair.estimators.settings import boolean, check_interval, number, one_of, tolerance
 from partialfair.estimators.training import PSP, sampling_radius, status_of, why_missed
-from partialfair.estimators.unit_maps import are_probabilities, within_unit
 from partialfair.estimators.weights import fitted, row_weights, suggested_interval
 
 Vector = NDArray[np.float64]
@@ -158,12 +158,12 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
             weights_of_both(weights, labels == 1, self.classes_)
         self.correction_ = self.group_estimator_ = None
         y = self.classes_[labels]
-        kept, held = self._parts(codes, labels)
+        fitting, mapped = self._division(codes, labels)
         if self.prefit:
             self.estimator_ = self.estimator
         else:
             model = LogisticRegression(max_iter=1000) if self.estimator is None else clone(self.estimator)
-            self.estimator_ = fitted(model, X, y, kept, weights)
+            self.estimator_ = fitted(model, X, y, fitting, weights)
         same_classes(self.estimator_, self.classes_)
         for name in FEATURES:
             self.__dict__.pop(name, None)
@@ -176,8 +176,8 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
             self.__dict__.pop("interval_", None)
             return self
         if self.uses_group:
-            return self._map(scores[held], codes[held], None if weights is None else weights[held], threshold=0.0)
-        return self._correct(X, labels, codes, scores, kept, held, weights)
+            return self._map(scores[mapped], codes[mapped], None if weights is None else weights[mapped], threshold=0.0)
+        return self._correct(X, labels, codes, scores, fitting, mapped, weights)
 
     def fit_scores(self, scores: ArrayLike, *, sensitive_features: Any, sample_weight: Any = None) -> Self:
         """Fit the maps alone, on scores (n,) from elsewhere and their groups; then see :meth:`map_scores`.
@@ -195,12 +195,12 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
         if not self.uses_group:
             raise InputError("uses_group is False, and maps of scores need the group; use fit, or uses_group=True")
         same_rows(scores=scores, sensitive_features=sensitive_features, sample_weight=sample_weight)
-        found = score_vector(scores)
-        codes, self.groups_ = group_codes(sensitive_features, found.size)
+        vector = score_vector(scores)
+        codes, self.groups_ = group_codes(sensitive_features, vector.size)
         self.group_columns_ = group_columns(sensitive_features)
         for name in ("estimator_", "group_estimator_", "correction_", "classes_", *FEATURES):
             self.__dict__.pop(name, None)
-        return self._map(found, codes, row_weights(sample_weight, found.size))
+        return self._map(vector, codes, row_weights(sample_weight, vector.size))
 
     def map_scores(self, scores: ArrayLike, *, sensitive_features: Any) -> Vector:
         """Mapped scores (n,) of scores (n,).
@@ -210,13 +210,13 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
         """
         check_is_fitted(self, "status_")
         same_rows(scores=scores, sensitive_features=sensitive_features)
-        found = score_vector(scores, finite=False)
+        vector = score_vector(scores, finite=False)
         if self.map_ is None:
-            return found
+            return vector
         if sensitive_features is None:
             raise InputError("sensitive_features is missing, and each group has a map of its own; pass the groups")
-        codes = known_codes(sensitive_features, self.groups_, found.size, self.group_columns_)
-        return np.asarray(self.map_.apply(found, codes))
+        codes = known_codes(sensitive_features, self.groups_, vector.size, self.group_columns_)
+        return np.asarray(self.map_.apply(vector, codes))
 
     def decision_function(self, X: Any, *, sensitive_features: Any = None) -> Vector:
         """Mapped scores (n,): log-odds where the classifier gives probabilities."""
@@ -242,7 +242,7 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
         check_confidence(self.confidence)
 
     def _prepared(self, X: Any, y: Any, sensitive_features: Any) -> tuple[NDArray[np.int64] | None, NDArray[np.int64]]:
-        """Codes (n,) of the groups, or ``None``, and of the labels; sets ``classes_`` and ``groups_``."""
+        """Return the codes (n,) of the groups, or ``None``, and of the labels; sets ``classes_`` and ``groups_``."""
         if self.prefit and self.estimator is None:
             raise InputError("prefit is true and there is no estimator; pass the fitted one, or set prefit to False")
         if not _num_samples(X):
@@ -263,26 +263,26 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
         codes, self.groups_ = group_codes(sensitive_features, _num_samples(X))
         return codes, labels
 
-    def _parts(
+    def _division(
         self, codes: NDArray[np.int64] | None, labels: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Rows for the classifier, and rows for the maps."""
-        every = np.arange(labels.size)
-        whole = self.prefit and self.uses_group
+        """Return the rows for the classifier, and rows for the maps."""
+        all_rows = np.arange(labels.size)
+        shared = self.prefit and self.uses_group
         seen = codes is not None and not self.prefit and self.map_fraction == 0
         if seen and self.confidence is not None and not math.isinf(self.kappa):
             raise InputError(
                 f"confidence is {self.confidence:g}, and map_fraction 0 makes the maps on rows that the classifier has "
                 "seen, whose ranks promise nothing; hold rows out for the maps, such as map_fraction=0.3"
             )
-        if codes is None or whole or self.map_fraction == 0 or math.isinf(self.kappa):
-            return every, every
-        kept, held = stratified_rows(2 * codes + labels, self.map_fraction, random_of(self.random_state))
-        check_parts({"for the maps": held}, codes, self.groups_, "map_fraction")
-        return kept, held
+        if codes is None or shared or self.map_fraction == 0 or math.isinf(self.kappa):
+            return all_rows, all_rows
+        fitting, mapped = stratified_rows(2 * codes + labels, self.map_fraction, random_of(self.random_state))
+        check_parts({"for the maps": mapped}, codes, self.groups_, "map_fraction")
+        return fitting, mapped
 
     def _scores(self, X: Any) -> Vector:
-        """Scores (n,) of the classifier, positive for ``classes_[1]``."""
+        """Return the scores (n,) of the classifier, positive for ``classes_[1]``."""
         model = self.estimator_
         if hasattr(model, "decision_function"):
             return np.asarray(model.decision_function(X), np.float64).ravel()
@@ -296,7 +296,7 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
         return np.column_stack([scores, chances, scores[:, None] * chances])
 
     def _correct(
-        self, X: Any, labels: NDArray[np.int64], codes: NDArray[np.int64], scores: Vector, kept: Any, held: Any,
+        self, X: Any, labels: NDArray[np.int64], codes: NDArray[np.int64], scores: Vector, fitting: Any, mapped: Any,
         weights: Vector | None,
     ) -> Self:  # fmt: skip
         """Learn the group from the features, and fit the linear function on the rows held out."""
@@ -304,8 +304,8 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
         model = LogisticRegression(max_iter=1000) if model is None else clone(model)
         if not hasattr(model, "predict_proba"):
             raise InputError(f"{type(model).__name__} has no predict_proba; pass a group_estimator that has")
-        self.group_estimator_ = fitted(model, X, codes, kept, weights)
-        own: Any = PartialFairClassifier(
+        self.group_estimator_ = fitted(model, X, codes, fitting, weights)
+        classifier: Any = PartialFairClassifier(
             interval=self.interval,
             kappa=self.kappa,
             kappa_scale=self.kappa_scale,
@@ -313,13 +313,13 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
             confidence=self.confidence,
         )
         derived = self._derived(X, scores)
-        self.correction_ = own.fit(
-            derived[held], labels[held], sensitive_features=self.groups_[codes[held]],
-            sample_weight=None if weights is None else weights[held],
+        self.correction_ = classifier.fit(
+            derived[mapped], labels[mapped], sensitive_features=self.groups_[codes[mapped]],
+            sample_weight=None if weights is None else weights[mapped],
         )  # fmt: skip
-        self.map_, self.interval_, self.status_ = None, own.interval_, own.status_
-        self.train_violation_, self.sampling_band_ = own.train_violation_, own.sampling_band_
-        self.promise_ = own.promise_
+        self.map_, self.interval_, self.status_ = None, classifier.interval_, classifier.status_
+        self.train_violation_, self.sampling_band_ = classifier.train_violation_, classifier.sampling_band_
+        self.promise_ = classifier.promise_
         return self
 
     def _map(
@@ -339,28 +339,28 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
             self.promise_ = None
             if self.confidence is None or math.isinf(self.kappa):
                 options = {"interval": read, "kappa": self.kappa, "kappa_scale": self.kappa_scale, "weights": weights}
-                found = fit_rank_map(scores, codes, names, **options)  # type: ignore[arg-type]
+                fitted_map = fit_rank_map(scores, codes, names, **options)  # type: ignore[arg-type]
             else:
                 refuse_weights(weights)
                 if read.per_group:
                     fit_rank_map(scores, codes, names, interval=read, kappa=self.kappa)  # which refuses it
-                asked = Constraint.of(PSP, read, self.kappa, self.kappa_scale, self.confidence, names)
-                found, self.promise_ = promised_map(scores, codes, asked, OTHER_ROWS).pair
-            self.map_, self.train_violation_ = found.mapping, found.gap
+                constraint = Constraint.of(PSP, read, self.kappa, self.kappa_scale, self.confidence, names)
+                fitted_map, self.promise_ = promised_map(scores, codes, constraint, OTHER_ROWS).pair
+            self.map_, self.train_violation_ = fitted_map.mapping, fitted_map.gap
             if threshold is None and are_probabilities(scores):
-                self.map_ = within_unit(found.mapping)
+                self.map_ = within_unit(fitted_map.mapping)
                 self.train_violation_ = gap_measure(codes, unions, self.kappa_scale, weights)(
                     self.map_.apply(scores, codes)
                 )
-        whole = None if weights is None else whole_weights(weights)
-        sizes = effective_rows(whole, codes, len(names)).astype(np.int64)
+        integer_weights = None if weights is None else whole_weights(weights)
+        sizes = effective_rows(integer_weights, codes, len(names)).astype(np.int64)
         if self.promise_ is not None:
             self.sampling_band_ = max(0.0, self.promise_.bound - self.train_violation_)
         elif weights is None:
-            self.sampling_band_ = map_band(found.scores, codes, unions, self.kappa_scale, found.gap)
+            self.sampling_band_ = map_band(fitted_map.scores, codes, unions, self.kappa_scale, fitted_map.gap)
         else:
             self.sampling_band_ = sampling_radius(sizes[None], read.first, self.kappa_scale)
-        remedy = why_missed(found, sizes, names)
+        remedy = why_missed(fitted_map, sizes, names)
         self.status_ = status_of(PSP, self.kappa_scale, self.train_violation_, self.kappa, remedy, "rows of the maps")
         if self.promise_ is not None and not self.promise_.kept:
             self.status_ = self.promise_.status

@@ -85,7 +85,7 @@ class Promise:
     setting: str = "kappa"
 
     def __str__(self) -> str:
-        """The promise in a sentence, or why there is none."""
+        """Return the promise in a sentence, or why there is none."""
         rows = f"{sum(self.rows):,} rows"
         if self.kept:
             return (
@@ -93,16 +93,16 @@ class Promise:
                 f"the population ({self.setting} {self.kappa:g}; {self.measured:.4g} on {rows}: {self.method})"
             )
         sizes = _listed([f"{size:,}" for size in self.rows])
-        known = f"with {sizes} rows of the groups the least {self.setting} that can be promised"
+        limit = f"with {sizes} rows of the groups the least {self.setting} that can be promised"
         least = math.ceil(self.least_kappa * 1e3) / 1e3
         if self.least_kappa >= 1:
             smallest = int(np.argmin(self.rows))
-            known = (
+            limit = (
                 f"group {self.groups[smallest]!r} has {self.rows[smallest]:,} rows, with which no {self.setting} below "
                 f"1 can be promised at confidence {self.confidence:g}"
             )
         else:
-            known += f" at confidence {self.confidence:g} is {least:.3g}"
+            limit += f" at confidence {self.confidence:g} is {least:.3g}"
         if self.rows_needed is None:
             more = f"{self.setting} {self.kappa:g} is out of reach of more rows, as many scores are equal"
         else:
@@ -111,13 +111,13 @@ class Promise:
         if self.confidence_reached > 0:
             reached = f"at confidence {self.confidence_reached:.2f}"
         return (
-            f"{known}; {more}, and these rows support it {reached}; the strictest "
+            f"{limit}; {more}, and these rows support it {reached}; the strictest "
             f"model is returned ({self.metric} {self.measured:.4g} on {rows}: {self.method})"
         )
 
     @property
     def status(self) -> str:
-        """The word "ok", or why nothing is promised."""
+        """Return the word "ok", or why nothing is promised."""
         return OK if self.kept else f"{NOT_PROMISED}: {self}"
 
 
@@ -161,15 +161,15 @@ class Constraint:
 
     @property
     def metric(self) -> str:
-        """Name of the metric that kappa bounds."""
+        """Return the name of the metric that kappa bounds."""
         return self.named[0] or str(plugins.load("constraints", self.family).VIOLATION[self.kappa_scale])
 
     def counts(self, scores: Vector, codes: Codes) -> Counts:
-        """Rows of each group above every score."""
+        """Return the rows of each group above every score."""
         return count_above(scores, codes, len(self.groups))
 
     def decisions(self, scores: Vector, y: Vector, codes: Codes) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Rows (S, G) with a score above 0 by stratum of labels and group, and all rows (S, G).
+        """Return the rows (S, G) with a score above 0 by stratum of labels and group, and all rows (S, G).
 
         Raises:
             InputError: a group has no rows of a label that is compared.
@@ -190,7 +190,7 @@ class Constraint:
         return positive, sizes
 
     def unseen_bound(self, scores: Vector, y: Vector, codes: Codes, confidence: float | None = None) -> float:
-        """Bound from rows that a fixed model has not seen; at most 1."""
+        """Return the bound from rows that a fixed model has not seen; at most 1."""
         level = self.confidence if confidence is None else confidence
         if self.family == PSP:
             return min(1.0, rank_bound(self.counts(scores, codes), self.unions, self.kappa_scale, level))
@@ -198,7 +198,7 @@ class Constraint:
         return min(1.0, decision_bound(positive, sizes, self.unions, self.kappa_scale, level))
 
     def measured(self, scores: Vector, y: Vector, codes: Codes) -> float:
-        """The metric on rows; NaN where it cannot be estimated."""
+        """Return the metric on rows; NaN where it cannot be estimated."""
         from partialfair.metrics import evaluate_all
 
         interval = Interval(self.unions, True)
@@ -245,7 +245,7 @@ def refuse_weights(weights: Any) -> None:
 
 
 def promised_map(scores: Vector, codes: Codes, constraint: Constraint, method: str) -> PromisedModel[FittedMap]:
-    """The widest maps of ranks of which kappa can be promised; the narrowest where it cannot.
+    """Return the widest maps of ranks of which kappa can be promised; the narrowest where it cannot.
 
     Args:
         scores: (n,) of rows that the score has not seen, or out of fold.
@@ -258,8 +258,8 @@ def promised_map(scores: Vector, codes: Codes, constraint: Constraint, method: s
     noise = RankNoise.draw(sizes, constraint.unions, constraint.kappa_scale)
 
     def maps(kappa: float) -> FittedMap:
-        asked = {"interval": interval, "kappa": max(kappa, STRICTEST), "kappa_scale": constraint.kappa_scale}
-        return fit_rank_map(scores, codes, constraint.groups, **asked)  # type: ignore[arg-type]
+        options = {"interval": interval, "kappa": max(kappa, STRICTEST), "kappa_scale": constraint.kappa_scale}
+        return fit_rank_map(scores, codes, constraint.groups, **options)  # type: ignore[arg-type]
 
     def violations(fitted: FittedMap) -> Vector:
         return np.asarray(noise.violations(constraint.counts(fitted.scores, codes)), np.float64)
@@ -277,7 +277,7 @@ def widest(
     sizes: NDArray[np.integer],
     gap_of: Callable[[Model], float],
 ) -> PromisedModel[Model]:
-    """The model of the largest tolerance whose bound, a quantile of draws of its violation, is within kappa.
+    """Return the model of the largest tolerance whose bound, a quantile of draws of its violation, is within kappa.
 
     Args:
         fit: the model for a tolerance; 0 asks for the strictest.
@@ -309,7 +309,7 @@ def tested(
     method: str,
     path: Sequence[float] = PATH,
 ) -> PromisedModel[Model]:
-    """The last model of a path of tolerances whose bound on rows that it has not seen is within kappa.
+    """Return the last model of a path of tolerances whose bound on rows that it has not seen is within kappa.
 
     Args:
         fit: the model for a tolerance.
@@ -394,7 +394,7 @@ def band_of(constraint: Constraint, scores: Vector, y: Vector, codes: Codes, gap
 
 
 def _with_ties(promised: PromisedModel[Any], gap: float) -> PromisedModel[Any]:
-    """A promise of maps that equal scores keep from parity: more rows shrink only what exceeds their gap."""
+    """Return a promise of maps that equal scores keep from parity: more rows shrink only what exceeds their gap."""
     promise = promised.promise
     if promise.kept:
         return promised
@@ -404,7 +404,7 @@ def _with_ties(promised: PromisedModel[Any], gap: float) -> PromisedModel[Any]:
 
 
 def _about(rows: int) -> int:
-    """A number of rows in two digits, rounded up."""
+    """Return a number of rows in two digits, rounded up."""
     unit = 10 ** max(len(str(rows)) - 2, 0)
     return math.ceil(rows / unit) * unit
 

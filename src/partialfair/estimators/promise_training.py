@@ -53,13 +53,13 @@ class PromisedTraining:
 
     @property
     def strata(self) -> Rows:
-        """Group and label (n,), by which rows are divided."""
+        """Return the group and label (n,), by which rows are divided."""
         rows = self.training.rows
         return 2 * rows.group.astype(np.int64) + (rows.y > 0)
 
     @property
     def random(self) -> np.random.RandomState:
-        """The stream that divides the rows; the same in every call."""
+        """Return the stream that divides the rows; the same in every call."""
         return np.random.RandomState(self.training.salt)
 
     def train(self, task: Task, solver: str) -> "Trained":
@@ -89,15 +89,15 @@ class PromisedTraining:
         if by_ranks or self.fraction == 0:
             return self.training.unseen_scores, np.arange(self.training.rows.n_rows)
         fitted, _ = self._divided
-        return self._part(fitted).free_scores, fitted
+        return self._restricted(fitted).free_scores, fitted
 
     @property
     def _divided(self) -> tuple[Rows, Rows]:
-        """Rows that models are fitted on, and rows that test them."""
+        """Return the rows that models are fitted on, and rows that test them."""
         return stratified_rows(self.strata, self.fraction, self.random)
 
-    def _part(self, rows: Rows) -> "Training":
-        """Training on some of the rows, with a hold-out of its own."""
+    def _restricted(self, rows: Rows) -> "Training":
+        """Return the training on some of the rows, with a hold-out of its own."""
         training = self.training
         strata, random = self.strata[rows], self.random
 
@@ -108,7 +108,7 @@ class PromisedTraining:
         return replace(training.part(rows), hold_out=hold_out)
 
     def _ranks(self, task: Task, constraint: Constraint) -> "Trained":
-        """The free fit of all rows, then the widest maps that the ranks of out-of-fold scores promise."""
+        """Return the free fit of all rows, then the widest maps that the ranks of out-of-fold scores promise."""
         from partialfair.estimators.training import Trained, why_missed
 
         training, rows = self.training, self.training.rows
@@ -121,16 +121,16 @@ class PromisedTraining:
 
     @on_one_thread
     def _thresholds(self, task: Task, constraint: Constraint) -> "Trained":
-        """The score of all rows, cut where the decisions of out-of-fold scores promise."""
+        """Return the score of all rows, cut where the decisions of out-of-fold scores promise."""
         from partialfair.estimators.training import Trained
 
         training, rows = self.training, self.training.rows
         training.check_thresholds(task)
 
         def scores_of(fitted: Rows, tested_rows: Rows) -> Vector:
-            part, others = self._part(fitted), rows.take(tested_rows)
-            at = replace(task, train=part.rows)
-            return np.asarray(linear_score(at, part.cuts.score(at)).scores(others.X, others.group))
+            fold, unseen = self._restricted(fitted), rows.take(tested_rows)
+            fold_task = replace(task, train=fold.rows)
+            return np.asarray(linear_score(fold_task, fold.cuts.score(fold_task)).scores(unseen.X, unseen.group))
 
         scores = out_of_fold(self.strata, self.random, scores_of)
         sizes = constraint.decisions(scores, rows.y, rows.group)[1]
@@ -138,8 +138,8 @@ class PromisedTraining:
         least = 1 / int(sizes.min()) / (measure(constraint.unions[0]) if task.kappa_scale == "relative" else 1.0)
 
         def cuts(kappa: float) -> Vector:
-            at = replace(task, kappa=max(kappa, min(least, task.kappa), STRICTEST))
-            return cuts_of(at, rows, scores, training.weights)
+            strict_task = replace(task, kappa=max(kappa, min(least, task.kappa), STRICTEST))
+            return cuts_of(strict_task, rows, scores, training.weights)
 
         def violations(thresholds: Vector) -> Vector:
             table = constraint.decisions(scores - thresholds[rows.group], rows.y, rows.group)
@@ -156,31 +156,31 @@ class PromisedTraining:
         )
 
     def _held_out(self, task: Task, solver: str, constraint: Constraint, path: tuple[float, ...]) -> "Trained":
-        """A model of some of the rows, tested on the others."""
+        """Return a model of some of the rows, tested on the others."""
         fitted, testing = self._divided
-        part, others = self._part(fitted), self.training.rows.take(testing)
+        fitted_training, unseen = self._restricted(fitted), self.training.rows.take(testing)
 
         def fit(kappa: float) -> "Trained":
-            return part.train(replace(task, train=part.rows, kappa=kappa), solver)
+            return fitted_training.train(replace(task, train=fitted_training.rows, kappa=kappa), solver)
 
         def scores_of(trained: "Trained") -> Vector:
-            return np.asarray(trained.fit.model.scores(others.X, others.group))
+            return np.asarray(trained.fit.model.scores(unseen.X, unseen.group))
 
-        promised = tested(fit, scores_of, (others.y, others.group), constraint, HELD_OUT, path)
+        promised = tested(fit, scores_of, (unseen.y, unseen.group), constraint, HELD_OUT, path)
         trained = promised.model
         return replace(trained, fit=replace(trained.fit, witness=None), promise=promised.promise)
 
     def _cross_fitted(self, task: Task, solver: str, constraint: Constraint, path: tuple[float, ...]) -> "Trained":
         """A model of all rows for a tolerance at which five models of four fifths of them pass on the other fifths."""
         training, rows = self.training, self.training.rows
-        parts = [(self._part(fitted), tested_rows) for fitted, tested_rows in folds(self.strata, self.random)]
+        divided = [(self._restricted(fitted), tested_rows) for fitted, tested_rows in folds(self.strata, self.random)]
 
         def fit(kappa: float) -> Vector:
             scores = np.empty(rows.n_rows)
-            for part, tested_rows in parts:
-                others = rows.take(tested_rows)
-                trained = part.train(replace(task, train=part.rows, kappa=kappa), solver)
-                scores[tested_rows] = trained.fit.model.scores(others.X, others.group)
+            for fold, tested_rows in divided:
+                unseen = rows.take(tested_rows)
+                trained = fold.train(replace(task, train=fold.rows, kappa=kappa), solver)
+                scores[tested_rows] = trained.fit.model.scores(unseen.X, unseen.group)
             return scores
 
         promised = tested(fit, lambda scores: scores, (rows.y, rows.group), constraint, CROSS_FITTED, path)

@@ -267,7 +267,7 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
         return self
 
     def predict(self, X: Any, *, sensitive_features: Any = None, lots: ArrayLike | None = None) -> Vector:
-        """Predictions (n,).
+        """Return the predictions (n,).
 
         Args:
             X: (n, d) features.
@@ -322,7 +322,7 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
         return {"dtype": np.float64, "ensure_all_finite": True if self.regressor is None else "allow-nan"}
 
     def _codes(self, rows: int, sensitive_features: Any) -> Codes | None:
-        """Codes of the labeled rows' groups; sets ``groups_``."""
+        """Return the codes of the labeled rows' groups; sets ``groups_``."""
         fitted = self.group_classifier if self.prefit and not self.uses_group else None
         self.group_columns_ = None if fitted is not None else group_columns(sensitive_features)
         self.groups_ = None if fitted is None else np.asarray(fitted.classes_, object)
@@ -340,13 +340,13 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
             self.groups_ = names
             return codes
         # Codes of the classifier's classes, in their order, which need not be that of the names as text.
-        known = [text_of(name) for name in self.groups_]
-        if {*map(str, names)} <= {*known}:
-            return np.array([known.index(str(name)) for name in names], np.int64)[codes]
+        class_names = [text_of(name) for name in self.groups_]
+        if {*map(str, names)} <= {*class_names}:
+            return np.array([class_names.index(str(name)) for name in names], np.int64)[codes]
         return codes
 
     def _codes_of(self, X: Vector, sensitive_features: Any) -> Codes | None:
-        """Codes of further rows' groups, where they are of use."""
+        """Return the codes of further rows' groups, where they are of use."""
         if not self.uses_group or self.groups_ is None:
             return None
         if sensitive_features is None:
@@ -355,14 +355,14 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
 
     def _fit_models(self, X: Vector, y: Vector, codes: Codes | None, weights: Vector | None) -> None:
         """Set ``regressor_`` and ``group_classifier_``."""
-        every = np.arange(len(X))
+        all_rows = np.arange(len(X))
         self.group_classifier_: Any = None
         if self.prefit:
             self.regressor_ = self.regressor
         else:
             # An ensemble has a length, and none before it is fitted: `or` would ask for it.
             regressor = LinearRegression() if self.regressor is None else self.regressor
-            self.regressor_ = fitted(clone(regressor), self._named(self._with_group(X, codes)), y, every, weights)
+            self.regressor_ = fitted(clone(regressor), self._named(self._with_group(X, codes)), y, all_rows, weights)
         if self.uses_group:
             return
         if self.prefit and self.group_classifier is not None:
@@ -371,7 +371,7 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
             if self.group_classifier is None:
                 self.group_classifier_ = usual_classifier(self._named(X), codes, weights)
                 return
-            self.group_classifier_ = fitted(clone(self.group_classifier), self._named(X), codes, every, weights)
+            self.group_classifier_ = fitted(clone(self.group_classifier), self._named(X), codes, all_rows, weights)
 
     def _with_group(self, X: Vector, codes: Codes | None) -> Vector:
         if not self.uses_group or codes is None or self.prefit:
@@ -395,11 +395,13 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
 
     def _base(self, X: Vector, codes: Codes | None) -> Vector:
         rows = self._named(self._with_group(X, codes), self.regressor_)
-        found = np.asarray(self.regressor_.predict(rows), np.float64).ravel()
-        if not np.isfinite(found).all():
-            row = int(np.flatnonzero(~np.isfinite(found))[0])
-            raise InputError(f"the regressor predicts {found[row]} in row {row}; use one that predicts finite numbers")
-        return found
+        predictions = np.asarray(self.regressor_.predict(rows), np.float64).ravel()
+        if not np.isfinite(predictions).all():
+            row = int(np.flatnonzero(~np.isfinite(predictions))[0])
+            raise InputError(
+                f"the regressor predicts {predictions[row]} in row {row}; use one that predicts finite numbers"
+            )
+        return predictions
 
     def _tau(self, X: Vector) -> Vector:
         return np.asarray(self.group_classifier_.predict_proba(self._named(X, self.group_classifier_)), np.float64)
@@ -408,16 +410,16 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
         eta = self._base(X, codes)
         if not self._active:
             return eta
-        own = row_lots(X, self._salt) if lots is None else lots
+        draws = row_lots(X, self._salt) if lots is None else lots
         if self.maps_ is not None:
             assert codes is not None
-            return self.maps_.apply(eta, codes, own)
+            return self.maps_.apply(eta, codes, draws)
         assert self._grid is not None
-        return self._grid.predict(eta, self._tau(X), own, self.prediction)
+        return self._grid.predict(eta, self._tau(X), draws, self.prediction)
 
     @property
     def _active(self) -> bool:
-        """Whether a constraint binds; if not, the regressor's predictions are used as they are."""
+        """Tell whether a constraint binds; if not, the regressor's predictions are used as they are."""
         if self.maps_ is not None:
             allowed = self.epsilon if self.promise_ is None else self.promise_.kappa_used
             return self.base_ks_ is not None and self.base_ks_ > allowed
@@ -440,9 +442,11 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
         if not self.prefit:
             regressor = LinearRegression() if self.regressor is None else self.regressor
 
-            def predictions(kept: Codes, held: Codes) -> Vector:
-                model = clone(regressor).fit(self._named(self._with_group(X[kept], codes[kept])), y[kept])
-                rows = self._named(self._with_group(X[held], codes[held]))
+            def predictions(fitted_rows: Codes, held_out: Codes) -> Vector:
+                model = clone(regressor).fit(
+                    self._named(self._with_group(X[fitted_rows], codes[fitted_rows])), y[fitted_rows]
+                )
+                rows = self._named(self._with_group(X[held_out], codes[held_out]))
                 return np.asarray(model.predict(rows), np.float64).ravel()
 
             eta = out_of_fold(codes, random_of(self.random_state), predictions)
@@ -452,36 +456,42 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
         noise = RankNoise.draw(np.bincount(codes, minlength=groups), constraint.unions, "relative")
 
         def maps(epsilon: float) -> tuple[QuantileMaps, Vector]:
-            found = QuantileMaps.fit(eta, codes, groups, epsilon)
-            return found, found.apply(eta, codes, lots) if base > epsilon else eta
+            quantile_maps = QuantileMaps.fit(eta, codes, groups, epsilon)
+            return quantile_maps, quantile_maps.apply(eta, codes, lots) if base > epsilon else eta
 
-        kept = widest(
+        promised = widest(
             maps,
-            lambda found: np.asarray(noise.violations(constraint.counts(found[1], codes))),
+            lambda fitted_maps: np.asarray(noise.violations(constraint.counts(fitted_maps[1], codes))),
             constraint,
             OTHER_ROWS if self.prefit else OUT_OF_FOLD,
             noise.sizes,
-            lambda found: weighted_distance(found[1], members),
+            lambda fitted_maps: weighted_distance(fitted_maps[1], members),
         )
-        (self.maps_, predicted), self.promise_ = kept.pair
+        (self.maps_, predicted), self.promise_ = promised.pair
         self.shares_ = self.maps_.sizes / self.maps_.sizes.sum()
         self.base_ks_, self.ks_ = base, weighted_distance(predicted, members)
 
     @property
     def _constraint(self) -> Constraint:
-        """What is promised: the distance of distributions is the gap of ranks over all thresholds."""
+        """Return what is promised: the distance of distributions is the gap of ranks over all thresholds."""
         assert self.confidence is not None
         names = [str(name) for name in self.groups_]
-        asked = Constraint.of(PSP, [(0.0, 1.0)], float(self.epsilon), "relative", float(self.confidence), names)
-        return replace(asked, named=("the distance between groups", "epsilon"))
+        constraint = Constraint.of(PSP, [(0.0, 1.0)], float(self.epsilon), "relative", float(self.confidence), names)
+        return replace(constraint, named=("the distance between groups", "epsilon"))
 
     def _fit_tested(self, X: Any, y: Any, sensitive_features: Any, X_unlabeled: Any) -> Self:
         """Fit a path of tolerances on some of the rows, and keep the last that passes on the others."""
         X, y = indexable(X, to_pandas(y))
         codes, names = group_codes(sensitive_features, _num_samples(X))
-        kept, testing = stratified_rows(codes, self.promise_fraction, random_of(self.random_state))
-        check_parts({"fitted": kept, "for the test of the promise": testing}, codes, names.tolist(), "promise_fraction")
-        X_kept, y_kept, X_testing = _safe_indexing(X, kept), _safe_indexing(y, kept), _safe_indexing(X, testing)
+        fitted_rows, testing = stratified_rows(codes, self.promise_fraction, random_of(self.random_state))
+        check_parts(
+            {"fitted": fitted_rows, "for the test of the promise": testing}, codes, names.tolist(), "promise_fraction"
+        )
+        X_kept, y_kept, X_testing = (
+            _safe_indexing(X, fitted_rows),
+            _safe_indexing(y, fitted_rows),
+            _safe_indexing(X, testing),
+        )
         self.groups_ = names
         constraint = self._constraint
 
@@ -489,7 +499,7 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
             model = copy.copy(self).set_params(epsilon=epsilon, confidence=None)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # the promise says what holds
-                return model.fit(X_kept, y_kept, sensitive_features=names[codes[kept]], X_unlabeled=X_unlabeled)
+                return model.fit(X_kept, y_kept, sensitive_features=names[codes[fitted_rows]], X_unlabeled=X_unlabeled)
 
         with value_errors():
             rows = np.ones(testing.size), codes[testing]
@@ -572,11 +582,11 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
                 )
         if self.ks_ is None:
             return
-        asked = Asked(self.prediction, self.uses_group)
+        judge = Asked(self.prediction, self.uses_group)
         if self.tolerance == "ks":
             returned = self.ks_ if self._returned is None else self._returned
             band, grain = self.sampling_band_ or 0.0, 0.0 if self.maps_ is None else self.maps_.grain
-            self.status_ = asked.of_distances(self.ks_, returned, self.train_ks_, float(self.epsilon), band, grain)
+            self.status_ = judge.of_distances(self.ks_, returned, self.train_ks_, float(self.epsilon), band, grain)
         else:
             names = [str(name) for name in self.groups_]
             epsilon = np.broadcast_to(np.asarray(self.epsilon, np.float64), len(names))
@@ -584,7 +594,7 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
             if codes is not None and members.shape[1] == len(names):
                 counts = atom_sums(self._predicted(X, None), members, self.atoms_)
             assert self.deviations_ is not None
-            self.status_ = asked.of_atoms(self.deviations_, counts, epsilon, names)
+            self.status_ = judge.of_atoms(self.deviations_, counts, epsilon, names)
         if self.status_ != OK:
             warnings.warn(self.status_, ConvergenceWarning, stacklevel=3)
         elif not self._active and np.isfinite(self.epsilon).all():
@@ -602,5 +612,5 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
 def usual_classifier(X: Any, codes: Codes | None, weights: Vector | None) -> Any:
     """Logistic regression of the group on standardised features, both with weights of the rows (n,) if any."""
     usual = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
-    own = {} if weights is None else {f"{name}__sample_weight": weights for name, _ in usual.steps}
-    return usual.fit(X, codes, **own)
+    weights_of_steps = {} if weights is None else {f"{name}__sample_weight": weights for name, _ in usual.steps}
+    return usual.fit(X, codes, **weights_of_steps)

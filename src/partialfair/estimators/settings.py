@@ -12,7 +12,7 @@ from partialfair.estimators.inputs import InputError, value_errors
 
 
 def number(name: str, value: Any, within: Callable[[float], bool], accepted: str) -> float:
-    """A setting as a number.
+    """Return a setting as a number.
 
     Args:
         name: of the setting.
@@ -28,8 +28,8 @@ def number(name: str, value: Any, within: Callable[[float], bool], accepted: str
     return float(value)
 
 
-def whole(name: str, value: Any, least: int = 1) -> int:
-    """A setting as a whole number, not below ``least``.
+def integer(name: str, value: Any, least: int = 1) -> int:
+    """Return a setting as a whole number, not below ``least``.
 
     Raises:
         InputError: it is none.
@@ -40,7 +40,7 @@ def whole(name: str, value: Any, least: int = 1) -> int:
 
 
 def boolean(name: str, value: Any) -> bool:
-    """A setting that is true or false.
+    """Return a setting that is true or false.
 
     Raises:
         InputError: it is neither, as the text "False" is, which counts as true in Python.
@@ -51,7 +51,7 @@ def boolean(name: str, value: Any) -> bool:
 
 
 def one_of(name: str, value: Any, choices: Sequence[str]) -> str:
-    """A setting with a few values.
+    """Return a setting with a few values.
 
     Raises:
         InputError: it is none of them.
@@ -62,7 +62,7 @@ def one_of(name: str, value: Any, choices: Sequence[str]) -> str:
 
 
 def tolerance(value: Any) -> float:
-    """A tolerance as a number; infinity is one, which constrains nothing.
+    """Return a tolerance as a number; infinity is one, which constrains nothing.
 
     Raises:
         InputError: it is no positive number.
@@ -91,7 +91,7 @@ def check_constraint(constraint: str | None, kappa: Any, kappa_scale: Any, inter
         tolerance(kappa)
     one_of("kappa_scale", kappa_scale, KAPPA_SCALES)
     check_interval(interval)
-    whole("grid", grid)
+    integer("grid", grid)
 
 
 def check_class_weight(value: Any) -> None:

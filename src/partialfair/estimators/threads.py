@@ -14,7 +14,7 @@ R = TypeVar("R")
 
 
 def on_one_thread(function: Callable[P, R]) -> Callable[P, R]:
-    """The function with the BLAS libraries that are loaded limited to one thread while it runs."""
+    """Return the function with the BLAS libraries that are loaded limited to one thread while it runs."""
 
     @wraps(function)
     def limited(*args: P.args, **options: P.kwargs) -> R:

@@ -24,12 +24,12 @@ from partialfair.algorithms.linear.weighted import WeightedProblem, minimise_wei
 from partialfair.algorithms.measure import MISSED, OK, ROUNDING
 from partialfair.data.dataset import Dataset
 from partialfair.data.intervals import FULL, Interval, Pairs, for_groups, measure
-from partialfair.estimators.drawn import Lottery
-from partialfair.estimators.drawn_cuts import DrawnCuts, best_drawn_cuts
+from partialfair.estimators.drawn_mixtures import Lottery
 from partialfair.estimators.folds import out_of_fold
 from partialfair.estimators.group_cuts import GroupCuts, curves_of
 from partialfair.estimators.inputs import InputError, solver_settings
 from partialfair.estimators.promise import STRATA, Promise
+from partialfair.estimators.randomised_thresholds import DrawnCuts, best_drawn_cuts
 from partialfair.estimators.threads import on_one_thread
 from partialfair.metrics import evaluate_all
 from partialfair.models.design import GroupedDesign
@@ -65,7 +65,7 @@ class Training:
         penalty: L2 penalty on the coefficients, see :class:`WeightedProblem`.
         uses_group: whether the score may depend on the group.
         options: ``solver_options``.
-        place: moves a problem to a GPU.
+        to_device: moves a problem to a GPU.
         salt: of the lots that mixtures draw.
         hold_out: gives (kept, held out) rows for choices on validation rows.
         fits: cost-sensitive fits by family, which grow.
@@ -76,19 +76,19 @@ class Training:
     penalty: float
     uses_group: bool
     options: Mapping[str, Any]
-    place: Callable[[Any], Any] | None
+    to_device: Callable[[Any], Any] | None
     salt: int
     hold_out: Callable[[], tuple[NDArray[np.int64], NDArray[np.int64]]]
     fits: dict[str, ParityFits] = field(default_factory=dict)
 
     def part(self, rows: NDArray[np.int64]) -> "Training":
-        """The same on some of the rows."""
+        """Return the same on some of the rows."""
         weights = None if self.weights is None else self.weights[rows]
         return replace(self, rows=self.rows.take(rows), weights=weights, fits={})
 
     @cached_property
     def by_content(self) -> "Training":
-        """The same rows in an order that their content alone decides.
+        """Return the same rows in an order that their content alone decides.
 
         Sums depend by rounding on the order of rows, and a solver that does not converge depends on rounding.
         """
@@ -97,25 +97,25 @@ class Training:
 
     @cached_property
     def task(self) -> Task:
-        """A task of these rows without constraints."""
-        none = self.rows.take(np.zeros(0, np.int64))
+        """Return a task of these rows without constraints."""
+        no_rows = self.rows.take(np.zeros(0, np.int64))
         silent = {"report": lambda line: None}
-        return Task(self.rows, none, "", FULL, math.inf, uses_group=self.uses_group, **silent)  # type: ignore[arg-type]
+        return Task(self.rows, no_rows, "", FULL, math.inf, uses_group=self.uses_group, **silent)  # type: ignore[arg-type]
 
     @cached_property
     def problem(self) -> LinearProblem:
-        """The rows laid out for the solvers without a constraint."""
+        """Return the rows laid out for the solvers without a constraint."""
         return self.laid_out(None)
 
     @cached_property
     @on_one_thread
     def free(self) -> Vector:
-        """Parameters (R, d+1) without constraints."""
+        """Return the parameters (R, d+1) without constraints."""
         return minimise_weighted(self.problem)[0]
 
     @cached_property
     def free_scores(self) -> Vector:
-        """Scores (n,) of these, as the stored model computes them: the kernels' differ by rounding.
+        """Return the scores (n,) of these, as the stored model computes them: the kernels' differ by rounding.
 
         In the narrow tube of a small group rounding decides which rows exceed a threshold.
         """
@@ -124,22 +124,22 @@ class Training:
     @cached_property
     @on_one_thread
     def unseen_scores(self) -> Vector:
-        """Scores (n,) without constraint, those of every fifth of the rows by a fit to the others."""
+        """Return the scores (n,) without constraint, those of every fifth of the rows by a fit to the others."""
         rows = self.rows
 
-        def scores_of(kept: NDArray[np.int64], held: NDArray[np.int64]) -> Vector:
-            part, others = self.part(kept), rows.take(held)
-            return np.asarray(score_at(part.task, part.free, np.zeros(0)).scores(others.X, others.group))
+        def scores_of(fitted: NDArray[np.int64], held_out: NDArray[np.int64]) -> Vector:
+            fold, unseen = self.part(fitted), rows.take(held_out)
+            return np.asarray(score_at(fold.task, fold.free, np.zeros(0)).scores(unseen.X, unseen.group))
 
         return out_of_fold(2 * rows.group.astype(np.int64) + (rows.y > 0), np.random.RandomState(self.salt), scores_of)
 
     @cached_property
     def cuts(self) -> GroupCuts:
-        """Scores for thresholds per group."""
+        """Return the scores for thresholds per group."""
         return GroupCuts(self)
 
     def laid_out(self, program: Any) -> LinearProblem:
-        """The problem with constraints, or ``None`` for none."""
+        """Return the problem with constraints, or ``None`` for none."""
         rows = self.rows
         if program is not None and _by_group(program, rows):
             return replace(self.problem, program=program)
@@ -172,15 +172,15 @@ class Training:
         if math.isinf(task.kappa):
             return Trained(self._unconstrained(task), "unconstrained")
         name = solver_for(task) if solver == AUTO else solver
-        if solver == AUTO and name == "penalty" and (self.options or self.place is not None):
+        if solver == AUTO and name == "penalty" and (self.options or self.to_device is not None):
             name = "alm"  # which has settings, and runs on a GPU
         if name == "alm":
             return self._alm(task, start)
         if name == "idca":
             return self._idca(task)
         self.check_solver(name)
-        found: Trained = getattr(self, f"_{name}")(task)
-        return found
+        trained: Trained = getattr(self, f"_{name}")(task)
+        return trained
 
     def check_solver(self, name: str) -> None:
         """Refuse settings of "alm" and "idca" with other solvers.
@@ -192,7 +192,7 @@ class Training:
             return
         if self.options:
             raise InputError(f"solver_options: solver {name!r} has no settings; leave them out, or use solver='alm'")
-        if self.place is not None:
+        if self.to_device is not None:
             raise InputError(f"device is 'cuda', and solver={name!r} runs on the CPU only; use device='cpu'")
 
     def _unconstrained(self, task: Task) -> Fit:
@@ -200,26 +200,26 @@ class Training:
         return Fit(score_at(task, self.free, np.zeros(0)), witness=point)
 
     def _ranks(self, task: Task) -> Trained:
-        """The free fit, then one increasing map of scores per group."""
+        """Return the free fit, then one increasing map of scores per group."""
         if task.constraint != PSP or not task.uses_group:
             raise InputError(
                 f"solver 'ranks' serves {PSP} with the group known at prediction; use solver='alm' or 'auto'"
             )
         rows = self.rows
         options = {"interval": Interval.of(task.interval), "kappa": task.kappa, "kappa_scale": task.kappa_scale}
-        found = fit_rank_map(self.free_scores, rows.group, rows.group_names, **options)  # type: ignore[arg-type]
-        model = RankMapped.of(score_at(task, self.free, np.zeros(0)), found.mapping)
-        return Trained(Fit(model), "ranks", why_missed(found, np.bincount(rows.group), rows.group_names))
+        fitted_map = fit_rank_map(self.free_scores, rows.group, rows.group_names, **options)  # type: ignore[arg-type]
+        model = RankMapped.of(score_at(task, self.free, np.zeros(0)), fitted_map.mapping)
+        return Trained(Fit(model), "ranks", why_missed(fitted_map, np.bincount(rows.group), rows.group_names))
 
     def _select(self, task: Task) -> Trained:
         """Ranks or linear, whichever is more accurate on held-out rows within the tolerance and its sampling band."""
-        kept, held = self.hold_out()
-        part, rows = self.part(kept), self.rows.take(held)
+        fitted, held_out = self.hold_out()
+        training, rows = self.part(fitted), self.rows.take(held_out)
         metric = plugins.load("constraints", task.constraint).VIOLATION[task.kappa_scale]
         names = ("ranks", "alm")
         gaps, accuracies = [], []
         for name in names:
-            model = part.train(replace(task, train=part.rows), name).fit.model
+            model = training.train(replace(task, train=training.rows), name).fit.model
             values, _ = evaluate_all(
                 model.scores(rows.X, rows.group), rows.y, rows.group, task.interval, only=("accuracy", metric)
             )
@@ -228,9 +228,9 @@ class Training:
         limit = task.kappa + (sampling_band(replace(task, train=rows)) or 0.0)
         table = {"validation_accuracy": accuracies, "violation": gaps}
         chosen = names[tuning.select(table, tuning.ACCURATE_WITHIN, limit=limit).index]
-        found = self.train(task, chosen)
+        trained = self.train(task, chosen)
         scores = {f"validation_accuracy_{name}": value for name, value in zip(names, accuracies, strict=True)}
-        return replace(found, fit=replace(found.fit, chosen={"solver": chosen, **scores}))
+        return replace(trained, fit=replace(trained.fit, chosen={"solver": chosen, **scores}))
 
     def check_thresholds(self, task: Task) -> None:
         """Refuse what thresholds per group do not serve.
@@ -246,15 +246,15 @@ class Training:
             )
 
     def _thresholds(self, task: Task) -> Trained:
-        """The most accurate threshold of each group on a score that is fitted for being cut there."""
+        """Return the most accurate threshold of each group on a score that is fitted for being cut there."""
         self.check_thresholds(task)
         moved = self.cuts.score(task)
         rows = self.rows
         strata_sizes = np.bincount(rows.group[rows.y > 0] if STRATA[task.constraint] else rows.group)
         scores = linear_score(task, moved).scores(rows.X, rows.group)
         curves, slack = curves_of(task, rows, scores, self.weights)
-        whole = set(for_groups(task.interval, rows.n_groups)) == {FULL}
-        if whole and slack * strata_sizes.min() < 1:
+        whole_range = set(for_groups(task.interval, rows.n_groups)) == {FULL}
+        if whole_range and slack * strata_sizes.min() < 1:
             return self._drawn_thresholds(task, moved, best_drawn_cuts(curves, slack), strata_sizes)
         moved[:, 0] -= best_thresholds(curves, slack)[0]
         return Trained(Fit(linear_score(task, moved), chosen=self.cuts.chosen), "thresholds")
@@ -274,7 +274,7 @@ class Training:
             scores = np.asarray(model.scores(rows.X, rows.group))
             wrong = float(weights @ ((scores > 0) != (rows.y > 0)))
             drawn.append((max(gap(scores) - task.kappa, 0.0), wrong, salt, model))
-        model = min(drawn, key=lambda one: one[:3])[3]
+        model = min(drawn, key=lambda candidate: candidate[:3])[3]
         code = int(sizes.argmin())
         counted = "rows" if task.constraint == PDP else "rows with the second label"
         remedy = (
@@ -285,9 +285,9 @@ class Training:
         return Trained(Fit(model, chosen={**self.cuts.chosen, "shares": cuts.shares.tolist()}), "thresholds", remedy)
 
     def _parity(self, task: Task) -> Trained:
-        """A mixture of a few linear decisions; the tolerance holds for what its lots decide."""
-        whole = set(for_groups(task.interval, self.rows.n_groups)) == {FULL}
-        if task.constraint not in STRATA or not whole:
+        """Return a mixture of a few linear decisions; the tolerance holds for what its lots decide."""
+        whole_range = set(for_groups(task.interval, self.rows.n_groups)) == {FULL}
+        if task.constraint not in STRATA or not whole_range:
             raise InputError(
                 "solver 'parity' serves partial demographic parity, equal opportunity and equalized odds on the whole "
                 "range, interval=[(0, 1)]; use solver='alm'"
@@ -295,13 +295,13 @@ class Training:
         fits, rows = self._parity_fits(task.constraint), self.rows
         weights = np.ones(rows.n_rows) if self.weights is None else self.weights
         drawn = Lottery(fits, rows, weights, gap_of(task)).best(task.kappa, self.salt)
-        found = drawn.mixture
-        blocks = np.array([fits.problem.model.effective(fits.decisions[place].params) for place in found.used])
+        mixture = drawn.mixture
+        blocks = np.array([fits.problem.model.effective(fits.decisions[index].params) for index in mixture.used])
         model = LinearMixture(
-            blocks, found.shares, np.array([drawn.salt], np.int64), self.task.standardiser, rows.group_names,
+            blocks, mixture.shares, np.array([drawn.salt], np.int64), self.task.standardiser, rows.group_names,
             rows.feature_names, uses_group=self.uses_group,
         )  # fmt: skip
-        return Trained(Fit(model, chosen={"shares": found.shares.tolist()}), "parity")
+        return Trained(Fit(model, chosen={"shares": mixture.shares.tolist()}), "parity")
 
     def _penalty(self, task: Task) -> Trained:
         """One score for all groups, by a penalty on the smoothed differences of their ranks."""
@@ -312,83 +312,91 @@ class Training:
                 "solver='alm' or 'auto'"
             )
         (pairs,) = unions
-        own, problem = self.by_content, self.by_content.problem
+        sorted_training, problem = self.by_content, self.by_content.problem
         slack = task.kappa * (measure(pairs) if task.kappa_scale == "relative" else 1.0)
         # On the absolute scale a threshold counts as soon as one group's rank lies inside.
         counted = pairs if task.kappa_scale == "relative" else padded(pairs, slack)
-        metric = gap_of(replace(task, train=own.rows))
+        metric = gap_of(replace(task, train=sorted_training.rows))
 
         def gap(scores: Vector) -> float:
             return metric(calibrated.in_order_of_rows(problem, scores))
 
-        found = minimise_with_rank_penalty(problem, own.free, counted, slack, task.kappa, gap)
+        penalised = minimise_with_rank_penalty(problem, sorted_training.free, counted, slack, task.kappa, gap)
         sizes, names = np.bincount(self.rows.group), self.rows.group_names
-        remedy = blind_remedy(found.gap, task.kappa, slack, sizes, names)
-        return Trained(Fit(score_at(task, found.params, np.zeros(0))), "penalty", remedy)
+        remedy = blind_remedy(penalised.gap, task.kappa, slack, sizes, names)
+        return Trained(Fit(score_at(task, penalised.params, np.zeros(0))), "penalty", remedy)
 
     def _parity_fits(self, constraint: str) -> ParityFits:
-        """The fits for a family's rates, kept for further tolerances."""
+        """Return the fits for a family's rates, kept for further tolerances."""
         if constraint not in self.fits:
             rows, labels = self.rows, STRATA[constraint]
             stratum = np.zeros(rows.n_rows, np.int64)
             if labels:
                 stratum = np.full(rows.n_rows, -1)
-                for place, label in enumerate(labels):
-                    stratum[rows.y == label] = place
+                for index, label in enumerate(labels):
+                    stratum[rows.y == label] = index
             order = self.problem.design.order
             rates = Rates.from_groups(rows.group[order], stratum[order], rows.n_groups, max(len(labels), 1))
             self.fits[constraint] = ParityFits(self.problem, rates, self.penalty or 1 / rows.n_rows)
         return self.fits[constraint]
 
     def _alm(self, task: Task, start: Point | None) -> Trained:
-        """The direct solver, calibrated so that the constraint itself holds."""
+        """Return the direct solver, calibrated so that the constraint itself holds."""
         algorithm = algorithm_for("alm", task)
         settings: Any = solver_settings(algorithm, dict(self.options))
         if not served(task) or not isinstance(settings, ALMSettings):
             if self.weights is not None or self.penalty:
                 raise InputError(f"constraint {task.constraint!r} takes neither row weights nor a penalty C")
             return Trained(algorithm.fit(task, settings), "alm")
-        own = self.by_content
-        task = replace(task, train=own.rows)
-        problem = own.laid_out(calibrated.constraints(task))
-        found = calibrated.solve_calibrated(
-            task, problem, settings, gap_of(task), free=own.free, start=start, place=self.place or _here
+        sorted_training = self.by_content
+        task = replace(task, train=sorted_training.rows)
+        problem = sorted_training.laid_out(calibrated.constraints(task))
+        solution = calibrated.solve_calibrated(
+            task,
+            problem,
+            settings,
+            gap_of(task),
+            free=sorted_training.free,
+            start=start,
+            place=self.to_device or _unmoved,
         )
-        witness = LinearPoint(found.problem, found.params, found.aux)
-        trace = Trace({"alm": found.records}, "alm")
+        witness = LinearPoint(solution.problem, solution.params, solution.aux)
+        trace = Trace({"alm": solution.records}, "alm")
         remedy = "raise kappa"
         if task.constraint == PSP and len(set(for_groups(task.interval, task.train.n_groups))) == 1:
-            known = "solver='ranks'" if task.uses_group else "uses_group=True where the group is known at prediction"
-            remedy += f", or use {known}"
-        return Trained(Fit(score_at(task, found.params, found.aux), trace=trace, witness=witness), "alm", remedy)
+            alternative = (
+                "solver='ranks'" if task.uses_group else "uses_group=True where the group is known at prediction"
+            )
+            remedy += f", or use {alternative}"
+        return Trained(Fit(score_at(task, solution.params, solution.aux), trace=trace, witness=witness), "alm", remedy)
 
     def _idca(self, task: Task) -> Trained:
-        """The paper's method, tuned on held-out rows."""
+        """Return the paper's method, tuned on held-out rows."""
         if self.weights is not None or self.penalty:
             raise InputError("solver 'idca' takes neither row weights nor a penalty C; use another solver")
-        kept, held = self.hold_out()
-        task = replace(task, train=self.rows.take(kept), validation=self.rows.take(held))
+        fitted, held_out = self.hold_out()
+        task = replace(task, train=self.rows.take(fitted), validation=self.rows.take(held_out))
         algorithm = algorithm_for("idca", task)
         settings: Any = solver_settings(algorithm, dict(self.options))
         return Trained(algorithm.fit(task, settings), "idca", "raise kappa, or use another solver")
 
 
 def _by_group(program: Any, rows: Dataset) -> bool:
-    """Whether constraints look at the groups of these rows alone, so that rows lie as without constraints."""
+    """Tell whether constraints look at the groups of these rows alone, so that rows lie as without constraints."""
     groups = np.arange(rows.n_groups)
     return np.array_equal(program.subset_group, groups) and np.array_equal(program.row_subset, rows.group)
 
 
 def solver_for(task: Task) -> str:
-    """The solver that "auto" stands for, by constraint, interval and use of the group."""
+    """Return the solver that "auto" stands for, by constraint, interval and use of the group."""
     unions = set(for_groups(task.interval, task.train.n_groups))
-    whole = unions == {FULL}
+    whole_range = unions == {FULL}
     if task.constraint == PSP and len(unions) == 1:
         return "ranks" if task.uses_group else "penalty"
     strata = STRATA.get(task.constraint)
     if strata is not None and task.uses_group and len(strata) < 2:
         return "thresholds"
-    return "parity" if strata is not None and whole else "alm"
+    return "parity" if strata is not None and whole_range else "alm"
 
 
 def gap_of(task: Task) -> Callable[[Vector], float]:
@@ -396,11 +404,11 @@ def gap_of(task: Task) -> Callable[[Vector], float]:
     metric = plugins.load("constraints", task.constraint).VIOLATION[task.kappa_scale]
     rows = task.train
 
-    def of(scores: Vector) -> float:
+    def violation(scores: Vector) -> float:
         values, _ = evaluate_all(scores, rows.y, rows.group, task.interval, only=(metric,))
         return _number(values[metric])
 
-    return of
+    return violation
 
 
 def sampling_band(task: Task, level: float = 0.95) -> float | None:
@@ -416,8 +424,8 @@ def sampling_band(task: Task, level: float = 0.95) -> float | None:
     if labels is None or math.isinf(task.kappa):
         return None
     rows = task.train
-    parts = [rows.group[rows.y == label] for label in labels] or [rows.group]
-    sizes = np.array([np.bincount(part, minlength=rows.n_groups) for part in parts])
+    strata = [rows.group[rows.y == label] for label in labels] or [rows.group]
+    sizes = np.array([np.bincount(groups, minlength=rows.n_groups) for groups in strata])
     unions = for_groups(task.interval, rows.n_groups)
     shortest = min(unions, key=measure)
     return sampling_radius(sizes, shortest, task.kappa_scale, level)
@@ -426,34 +434,34 @@ def sampling_band(task: Task, level: float = 0.95) -> float | None:
 def sampling_radius(sizes: NDArray[np.int64], pairs: Pairs, kappa_scale: str, level: float = 0.95) -> float:
     """That of groups of ``sizes`` (S, G) in every stratum, see :func:`sampling_band`."""
     radius = np.sqrt(np.log(2 * sizes.size / (1 - level)) / (2 * np.maximum(sizes, 1)))
-    two = np.sort(radius, axis=1)[:, -2:].sum(axis=1).max()
-    return float(two / (measure(pairs) if kappa_scale == "relative" else 1.0))
+    widest_pair = np.sort(radius, axis=1)[:, -2:].sum(axis=1).max()
+    return float(widest_pair / (measure(pairs) if kappa_scale == "relative" else 1.0))
 
 
 def status_of(
     constraint: str, kappa_scale: str, violation: float, kappa: float, remedy: str, rows: str = "training rows"
 ) -> str:
-    """The status that follows from the violation on the rows that it was measured on."""
+    """Return the status that follows from the violation on the rows that it was measured on."""
     if violation <= kappa + ROUNDING:
         return OK
     metric = plugins.load("constraints", constraint).VIOLATION[kappa_scale]
     return f"{MISSED}: {metric} is {violation:.4g} on the {rows}, kappa asks for {kappa:.4g}; {remedy}"
 
 
-def why_missed(found: FittedMap, sizes: NDArray[np.int64], names: tuple[str, ...]) -> str:
-    """What keeps a map from reaching kappa, for groups of ``sizes`` (G,)."""
-    if found.least is None:
+def why_missed(fitted_map: FittedMap, sizes: NDArray[np.int64], names: tuple[str, ...]) -> str:
+    """Return what keeps a map from reaching kappa, for groups of ``sizes`` (G,)."""
+    if fitted_map.least is None:
         return "raise kappa"
-    share, code = found.tied
+    share, code = fitted_map.tied
     size = int(sizes.min())
     why = (
         f"{share:.0%} of the rows of group {names[code]!r} share one score"
         if share * size > 1.5
         else f"the smallest group has {size} rows"
     )
-    least = math.ceil(found.least * 1e4) / 1e4  # rounded up: at this kappa the map that was found is within it
-    known = f"no increasing map of these scores is known to get below {least:.4g}"
-    return f"{why}, and {known}; raise kappa to that or more"
+    least = math.ceil(fitted_map.least * 1e4) / 1e4  # rounded up: at this kappa the map that was found is within it
+    limit = f"no increasing map of these scores is known to get below {least:.4g}"
+    return f"{why}, and {limit}; raise kappa to that or more"
 
 
 def blind_remedy(gap: float, kappa: float, slack: float, sizes: NDArray[np.int64], names: tuple[str, ...]) -> str:
@@ -470,25 +478,25 @@ def blind_remedy(gap: float, kappa: float, slack: float, sizes: NDArray[np.int64
 
 
 def uncombined(design: GroupedDesign) -> GroupedDesign:
-    """The design without combinations of ones, where their table is larger than the ones themselves.
+    """Return the design without combinations of ones, where their table is larger than the ones themselves.
 
     That is so for few rows with many columns: on communities (1,994 rows, 680 columns) it is half of the time.
     """
     if design.members.size <= design.ones.size:
         return design
     dense, last = design.dense_columns, design.n_features + 1
-    others = np.setdiff1d(np.arange(1, last + 1), dense)
-    members = np.concatenate([[0], dense, others])
-    place = np.empty(last + 1, np.int64)
-    place[members] = np.arange(members.size)
-    codes = place[design.ones].astype(design.ones.dtype)
+    binary = np.setdiff1d(np.arange(1, last + 1), dense)
+    members = np.concatenate([[0], dense, binary])
+    position = np.empty(last + 1, np.int64)
+    position[members] = np.arange(members.size)
+    codes = position[design.ones].astype(design.ones.dtype)
     return replace(design, codes=codes, members=members[:, None])
 
 
 def _number(value: float | None) -> float:
-    """A metric's value; infinite where it could not be estimated."""
+    """Return a metric's value; infinite where it could not be estimated."""
     return math.inf if value is None else float(value)
 
 
-def _here(problem: Any) -> Any:
+def _unmoved(problem: Any) -> Any:
     return problem

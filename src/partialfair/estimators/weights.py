@@ -20,7 +20,7 @@ RESAMPLED = 1 << 18
 
 
 def row_weights(sample_weight: Any, n_rows: int) -> Vector | None:
-    """Weights (n,) that a person passes, or ``None``; one number is the weight of all rows.
+    """Return the weights (n,) that a person passes, or ``None``; one number is the weight of all rows.
 
     Raises:
         InputError: another number of weights, or one that is missing, negative or infinite, or all are 0.
@@ -30,24 +30,24 @@ def row_weights(sample_weight: Any, n_rows: int) -> Vector | None:
     if isinstance(sample_weight, Real):
         sample_weight = np.full(n_rows, float(sample_weight))
     with value_errors():
-        found, missing = intake.numbers(sample_weight, "sample_weight")
+        weights, missing = intake.numbers(sample_weight, "sample_weight")
         intake.refuse_missing(missing, "sample_weight", sample_weight, "pass 0 for rows that do not count")
-        if found.size != n_rows:
-            raise InputError(f"sample_weight.shape == {found.shape}, expected {(n_rows,)}; pass one weight per row")
-        if not found.any():
+        if weights.size != n_rows:
+            raise InputError(f"sample_weight.shape == {weights.shape}, expected {(n_rows,)}; pass one weight per row")
+        if not weights.any():
             raise InputError(
                 "sample_weight is zero for all rows, so that no row counts; give some row a positive weight"
             )
-        return check_weights(found)
+        return check_weights(weights)
 
 
-def fitted(model: Any, X: Any, y: Any, kept: NDArray[np.int64], weights: Vector | None) -> Any:
-    """A model fitted on some of the rows, with their weights if there are any.
+def fitted(model: Any, X: Any, y: Any, chosen: NDArray[np.int64], weights: Vector | None) -> Any:
+    """Return a model fitted on some of the rows, with their weights if there are any.
 
     Raises:
         InputError: there are weights, and the model takes none.
     """
-    rows = (X, y) if kept.size == len(y) else tuple(_safe_indexing(part, kept) for part in (X, y))
+    rows = (X, y) if chosen.size == len(y) else tuple(_safe_indexing(table, chosen) for table in (X, y))
     if weights is None:
         return model.fit(*rows)
     if not has_fit_parameter(model, "sample_weight"):
@@ -55,13 +55,13 @@ def fitted(model: Any, X: Any, y: Any, kept: NDArray[np.int64], weights: Vector 
             f"sample_weight was passed, and {type(model).__name__} takes none; use another model, or pass it fitted "
             "with prefit=True"
         )
-    return model.fit(*rows, sample_weight=weights[kept])
+    return model.fit(*rows, sample_weight=weights[chosen])
 
 
 def suggested_interval(
     scores: Vector, codes: NDArray[np.int64], weights: Vector | None, threshold: float | None
 ) -> tuple[float, float]:
-    """What :func:`partialfair.metrics.choose_interval.suggest_interval` gives of rows with weights (n,)."""
+    """Return what :func:`partialfair.metrics.choose_interval.suggest_interval` gives of rows with weights (n,)."""
     if weights is None:
         return suggest_interval(scores, codes, threshold=threshold).interval
     cut = default_threshold(scores) if threshold is None else threshold
@@ -70,7 +70,7 @@ def suggested_interval(
 
 
 def repeated(weights: Vector) -> NDArray[np.int64]:
-    """Numbers of rows, each as often as its weight (n,) says.
+    """Return the numbers of rows, each as often as its weight (n,) says.
 
     Of weights that are no whole numbers, about :data:`RESAMPLED` rows at equal distances of their cumulative weight:
     the number of a row's repetitions is off by less than 1.

@@ -36,12 +36,12 @@ def eod_gap(scores: NDArray, y: NDArray, group: NDArray, interval: Any, threshol
 
 
 def _pairs_of_groups(above: NDArray, sizes: NDArray, unions: GroupPairs) -> NDArray:
-    """Distance from 1/2 of each pair of groups times the lengths of their intervals; the largest."""
+    """Return the distance from 1/2 of each pair of groups times the lengths of their intervals; the largest."""
     gaps = []
     for pair in combinations(range(len(unions)), 2):
-        two = (unions[pair[0]], unions[pair[1]])
-        share = ranks.kept_set_auc(above[..., list(pair), :], sizes[list(pair)], two)
-        gaps.append(share * measure(two[0]) * measure(two[1]))
+        pair_unions = (unions[pair[0]], unions[pair[1]])
+        share = ranks.kept_set_auc(above[..., list(pair), :], sizes[list(pair)], pair_unions)
+        gaps.append(share * measure(pair_unions[0]) * measure(pair_unions[1]))
     return ranks.largest([np.asarray(gap) for gap in gaps])
 
 

@@ -48,13 +48,13 @@ class Suggestion:
 
     def violation_of(self, interval: tuple[float, float]) -> float:
         """Violation on one of the candidates; NaN if it is none of them."""
-        same = np.isclose(self.table["alpha"], interval[0]) & np.isclose(self.table["beta"], interval[1])
-        return float(self.table.loc[same, "violation"].iloc[0]) if same.any() else math.nan
+        is_candidate = np.isclose(self.table["alpha"], interval[0]) & np.isclose(self.table["beta"], interval[1])
+        return float(self.table.loc[is_candidate, "violation"].iloc[0]) if is_candidate.any() else math.nan
 
     def place_of(self, interval: tuple[float, float]) -> int:
         """Place of a candidate by its violation, 1 for the largest; 0 if it is none of them."""
-        own = self.violation_of(interval)
-        return 0 if math.isnan(own) else 1 + int((self.table["violation"] > own + _SLACK).sum())
+        violation = self.violation_of(interval)
+        return 0 if math.isnan(violation) else 1 + int((self.table["violation"] > violation + _SLACK).sum())
 
     def plot(self, axis: Any = None, reference: tuple[float, float] | None = None) -> Any:
         """Draw every candidate as a bar over its ranks, the least fair on top; return the figure.
@@ -67,12 +67,12 @@ class Suggestion:
 
         rows = self.table.dropna(subset="violation").sort_values(["violation", "chosen"], kind="stable")
         figure = axis.figure if axis is not None else plt.figure(figsize=(5.8, 1.1 + 0.21 * len(rows)))
-        own, axis = axis is None, axis if axis is not None else figure.add_subplot()
-        for place, row in enumerate(rows.itertuples()):
+        own_figure, axis = axis is None, axis if axis is not None else figure.add_subplot()
+        for height, row in enumerate(rows.itertuples()):
             used = reference is not None and bool(np.allclose((row.alpha, row.beta), reference))
             colour = CHOSEN if row.chosen else REFERENCE if used else CANDIDATE
             axis.barh(
-                place,
+                height,
                 row.beta - row.alpha,
                 0.62,
                 left=row.alpha,
@@ -80,20 +80,20 @@ class Suggestion:
                 alpha=0.9 if row.chosen or used else 0.45,
             )
             text = f"{row.violation:.3f}{'  suggested' if row.chosen else ''}{'  used by the paper' if used else ''}"
-            left = row.beta > 0.6  # words to the right of it would leave the panel
-            place_of_words, side = (row.alpha - 0.015, "right") if left else (row.beta + 0.015, "left")
+            text_left = row.beta > 0.6  # words to the right of it would leave the panel
+            place_of_words, side = (row.alpha - 0.015, "right") if text_left else (row.beta + 0.015, "left")
             ink = colour if row.chosen or used else None
-            axis.text(place_of_words, place, text, va="center", ha=side, fontsize=7.5, color=ink)
+            axis.text(place_of_words, height, text, va="center", ha=side, fontsize=7.5, color=ink)
         axis.axvline(self.positive_rate, color=RATE, ls="--", lw=1.4)
         side = "left" if self.positive_rate < 0.5 else "right"  # away from the edge of the panel
-        words = f" positive rate {self.positive_rate:.3f} "
-        axis.text(self.positive_rate, len(rows) - 0.3, words, color=RATE, fontsize=7.5, ha=side)
+        label = f" positive rate {self.positive_rate:.3f} "
+        axis.text(self.positive_rate, len(rows) - 0.3, label, color=RATE, fontsize=7.5, ha=side)
         axis.set_xlim(0, 1)
         axis.set_ylim(-0.7, len(rows) + 0.3)
         axis.set_yticks([])
         axis.set_xlabel("rank (0 = highest score)")
         axis.set_ylabel(f"candidates by violation ({self.measure})")
-        if own:
+        if own_figure:
             figure.tight_layout()
         return figure
 
@@ -131,12 +131,12 @@ def suggest_interval(
 
 
 def _ranked(scores: ArrayLike) -> NDArray[np.floating]:
-    """Scores of a list, a column or an array as real numbers that can be negated, (n,)."""
+    """Return the scores of a list, a column or an array as real numbers that can be negated, (n,)."""
     refuse_masked(scores, "scores")
-    found = np.asarray(scores)
-    if found.ndim != 1 or found.dtype.kind not in "fiub":
-        raise DataError(f"scores: shape {found.shape}, type {found.dtype}; pass one real number per row")
-    return found if found.dtype.kind == "f" else found.astype(np.float64)
+    values = np.asarray(scores)
+    if values.ndim != 1 or values.dtype.kind not in "fiub":
+        raise DataError(f"scores: shape {values.shape}, type {values.dtype}; pass one real number per row")
+    return values if values.dtype.kind == "f" else values.astype(np.float64)
 
 
 def default_threshold(scores: NDArray[np.floating]) -> float:
@@ -181,7 +181,7 @@ def suggest_from_counts(
 
 
 def candidates(positive_rate: float, lengths: Sequence[float], step: float) -> list[tuple[float, float]]:
-    """Intervals of the given lengths with ends on the grid of ``step`` that cover a rate.
+    """Return the intervals of the given lengths with ends on the grid of ``step`` that cover a rate.
 
     Raises:
         ConfigError: no such interval.
@@ -190,15 +190,15 @@ def candidates(positive_rate: float, lengths: Sequence[float], step: float) -> l
         raise ConfigError(f"lengths {list(lengths)} and step {step} must be fractions of (0, 1]")
     if step < FINEST:
         raise ConfigError(f"step {step} is finer than {FINEST}, which gives more candidates than can be told apart")
-    found = []
+    intervals = []
     for length in dict.fromkeys(lengths):
         grid = np.arange(0, 1 - length + _SLACK, step)
         for start in dict.fromkeys(round(float(start), 10) for start in (*grid, 1 - length)):
             alpha, beta = start, round(min(start + length, 1.0), 10)
             if alpha - _SLACK <= positive_rate <= beta + _SLACK and beta > alpha:
-                found.append((alpha, beta))
-    if not found:
+                intervals.append((alpha, beta))
+    if not intervals:
         raise ConfigError(
             f"no interval of lengths {list(lengths)} covers the positive rate {positive_rate:.3f}; widen them"
         )
-    return found
+    return intervals

@@ -15,7 +15,7 @@ from partialfair.metrics.resampling import Replicates
 
 @guards.of_rows
 def accuracy(scores: NDArray, y: NDArray, group: NDArray, interval: Any = FULL, threshold: float = 0.0) -> float:
-    """Share of rows whose label is the decision: +1 where the score exceeds the threshold, else -1."""
+    """Return the share of rows whose label is the decision: +1 where the score exceeds the threshold, else -1."""
     check_scores(scores, y)
     require_binary(y)
     return float(np.mean((scores > threshold) == (y > 0)))
@@ -23,7 +23,7 @@ def accuracy(scores: NDArray, y: NDArray, group: NDArray, interval: Any = FULL, 
 
 @guards.of_rows
 def positive_rate(scores: NDArray, y: NDArray, group: NDArray, interval: Any = FULL, threshold: float = 0.0) -> float:
-    """Share of rows whose score exceeds the threshold."""
+    """Return the share of rows whose score exceeds the threshold."""
     check_scores(scores)
     return float(np.mean(scores > threshold))
 
@@ -31,40 +31,40 @@ def positive_rate(scores: NDArray, y: NDArray, group: NDArray, interval: Any = F
 @guards.of_rows
 def sp_full(scores: NDArray, y: NDArray, group: NDArray, interval: Any = FULL, threshold: float = 0.0) -> float:
     """SP on [0, 1]: the two-sample Kolmogorov-Smirnov distance."""
-    return partial.sp(scores, y, group, whole(interval), threshold)
+    return partial.sp(scores, y, group, whole_range(interval), threshold)
 
 
 @guards.of_rows
 def rank_gap_full(scores: NDArray, y: NDArray, group: NDArray, interval: Any = FULL, threshold: float = 0.0) -> float:
     """Equal to :func:`sp_full` by definition; kept so that both conventions have both ranges."""
-    return partial.rank_gap(scores, y, group, whole(interval), threshold)
+    return partial.rank_gap(scores, y, group, whole_range(interval), threshold)
 
 
 @guards.of_rows
 def dp_full(scores: NDArray, y: NDArray, group: NDArray, interval: Any = FULL, threshold: float = 0.0) -> float:
     """Difference of the rates of positive decisions."""
-    return partial.dp(scores, y, group, whole(interval), threshold)
+    return partial.dp(scores, y, group, whole_range(interval), threshold)
 
 
 @guards.of_rows
 def eop_full(scores: NDArray, y: NDArray, group: NDArray, interval: Any = FULL, threshold: float = 0.0) -> float:
     """Difference of the true positive rates."""
-    return partial.eop(scores, y, group, whole(interval), threshold)
+    return partial.eop(scores, y, group, whole_range(interval), threshold)
 
 
 @guards.of_rows
 def eod_full(scores: NDArray, y: NDArray, group: NDArray, interval: Any = FULL, threshold: float = 0.0) -> float:
     """Return the larger of the differences of true and of false positive rates."""
-    return partial.eod(scores, y, group, whole(interval), threshold)
+    return partial.eod(scores, y, group, whole_range(interval), threshold)
 
 
 @guards.of_rows
 def gauc_full(scores: NDArray, y: NDArray, group: NDArray, interval: Any = FULL, threshold: float = 0.0) -> float:
     """|Pr(score of group k exceeds that of group k') - 1/2|."""
-    return pairwise.gauc(scores, y, group, whole(interval), threshold)
+    return pairwise.gauc(scores, y, group, whole_range(interval), threshold)
 
 
-def whole(interval: Any) -> Interval:
+def whole_range(interval: Any) -> Interval:
     """[0, 1] for as many groups as the interval names, so that a missing group is still noticed."""
     return Interval.of(interval).whole
 

@@ -35,7 +35,7 @@ def wilson(share: Floats, rows: Floats, tail: float) -> tuple[Floats, Floats]:
 
 
 def rank_bound(counts: Counts, unions: GroupPairs, kappa_scale: str, confidence: float) -> float:
-    """Bound on the largest gap of ranks over all thresholds.
+    """Return the bound on the largest gap of ranks over all thresholds.
 
     Args:
         counts: rows above every score, of rows that the model has not seen.
@@ -69,7 +69,7 @@ def decision_bound(
     kappa_scale: str,
     confidence: float,
 ) -> float:
-    """Bound on the largest gap of decisions.
+    """Return the bound on the largest gap of decisions.
 
     Args:
         positive: (S, G) rows with a positive decision, in every stratum of labels that is compared.
@@ -95,7 +95,7 @@ def _clipped(shares: Floats, rows: Floats, unions: GroupPairs, tail: float, scal
         # Intervals of the groups' own: both ends hold together with the whole confidence.
         low, high = wilson(shares, rows, tail / 2)
         gaps = [
-            _part(high[a], unions[a]) / scale[a] - _part(low[b], unions[b]) / scale[b]
+            _share_inside(high[a], unions[a]) / scale[a] - _share_inside(low[b], unions[b]) / scale[b]
             for a, b in permutations(range(len(unions)), 2)
         ]
         return max(float(gap.max()) for gap in gaps)
@@ -103,7 +103,7 @@ def _clipped(shares: Floats, rows: Floats, unions: GroupPairs, tail: float, scal
     differences = _differences(shares, rows, OF_DIFFERENCE * tail)
     pairs = unions[0]
     return max(
-        float(np.minimum(gap, _part(high[a], pairs) - _part(low[b], pairs)).max()) / scale[0]
+        float(np.minimum(gap, _share_inside(high[a], pairs) - _share_inside(low[b], pairs)).max()) / scale[0]
         if len(pairs) > 1
         else float(np.minimum.reduce(_terms(gap, high[a], low[b], pairs)).max()) / scale[0]
         for (a, b), gap in differences.items()
@@ -111,7 +111,7 @@ def _clipped(shares: Floats, rows: Floats, unions: GroupPairs, tail: float, scal
 
 
 def _terms(gap: Floats, high: Floats, low: Floats, pairs: Pairs) -> list[Floats]:
-    """What a difference of shares that are clipped to one interval is the smallest of."""
+    """Return what a difference of shares that are clipped to one interval is the smallest of."""
     ((alpha, beta),) = pairs
     return [gap, high - alpha, beta - low, np.full_like(gap, beta - alpha)]
 
@@ -125,6 +125,6 @@ def _differences(shares: Floats, rows: Floats, tail: float) -> dict[tuple[int, i
     }
 
 
-def _part(shares: Floats, pairs: Pairs) -> Floats:
-    """What of shares lies in a union."""
+def _share_inside(shares: Floats, pairs: Pairs) -> Floats:
+    """Return what of shares lies in a union."""
     return np.asarray(np.add.reduce([np.clip(shares, alpha, beta) - alpha for alpha, beta in pairs]))

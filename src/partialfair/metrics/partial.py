@@ -59,22 +59,22 @@ def eod(scores: NDArray, y: NDArray, group: NDArray, interval: Any, threshold: f
     return max(parity_of_label(scores, y, group, interval, threshold, label) for label in (1, -1))
 
 
-def ranked(scores: NDArray, group: NDArray, interval: Any, what: str = "") -> tuple[ranks.Counts, GroupPairs]:
-    """Count rows above every score and give each group its checked interval."""
+def ranked(scores: NDArray, group: NDArray, interval: Any, rows_with: str = "") -> tuple[ranks.Counts, GroupPairs]:
+    """Return the count rows above every score and give each group its checked interval."""
     unions = ranks.unions_of(group, interval)
     counts = ranks.count_above(scores, group, len(unions))
-    require_rows(unions, counts.sizes, what)
+    require_rows(unions, counts.sizes, rows_with)
     return counts, unions
 
 
 def _parity(
-    scores: NDArray, group: NDArray, interval: Interval, threshold: float, normalise: bool, what: str = ""
+    scores: NDArray, group: NDArray, interval: Interval, threshold: float, normalise: bool, rows_with: str = ""
 ) -> float:
     ranks.check_scores(scores, group)
     unions = ranks.unions_of(group, interval)
     sizes = np.bincount(group, minlength=len(unions))
-    ranks.check_groups(sizes, what)
-    require_rows(unions, sizes, what)
+    ranks.check_groups(sizes, rows_with)
+    require_rows(unions, sizes, rows_with)
     rates = np.bincount(group, weights=scores > threshold, minlength=len(unions)) / sizes
     return float(ranks.rate_distance(rates, unions, normalise))
 
@@ -97,8 +97,8 @@ def parity_of_label(
     unions = ranks.unions_of(group, interval)
     if not rows.any():
         raise NotEstimableError(f"no row has label {label:+d}; equal opportunity and odds need rows of each label")
-    what = f" with label {label:+d}"
-    return _parity(scores[rows], group[rows], Interval(unions, True), threshold, normalise, what)
+    rows_with = f" with label {label:+d}"
+    return _parity(scores[rows], group[rows], Interval(unions, True), threshold, normalise, rows_with)
 
 
 def _replicate_parity(sample: Replicates, interval: GroupPairs, *labels: int | None) -> NDArray:

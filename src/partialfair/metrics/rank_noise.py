@@ -86,12 +86,12 @@ class RankNoise:
         What the grid of thresholds misses of a maximum is added.
         """
         above, step = self._thinned(counts)
-        lows, highs = zip(*(self._at(k, above[k]) for k in range(self.sizes.size)), strict=True)
+        lows, highs = zip(*(self._statistics_at(k, above[k]) for k in range(self.sizes.size)), strict=True)
         missed = OVERSHOOT * math.sqrt(step * float((1 / np.sort(self.sizes)[:2]).sum()))
         pairs_of_groups = list(permutations(range(self.sizes.size), 2))
         if self.kappa_scale == "relative":
             shares = [
-                tuple(_part(ranks, pairs) / measure(pairs) for ranks in (low, high))
+                tuple(_share_inside(ranks, pairs) / measure(pairs) for ranks in (low, high))
                 for low, high, pairs in zip(lows, highs, self.unions, strict=True)
             ]
             gaps = [(shares[a][1] - shares[b][0]).max(axis=0) for a, b in pairs_of_groups]
@@ -105,19 +105,19 @@ class RankNoise:
         return np.asarray(np.clip(np.max(gaps, axis=0) + missed, 0.0, 1.0), np.float64)
 
     def bound(self, counts: Counts, confidence: float) -> float:
-        """What the population's violation exceeds with a chance of ``1 - confidence``."""
+        """Return what the population's violation exceeds with a chance of ``1 - confidence``."""
         return upper_quantile(self.violations(counts), confidence)
 
-    def _at(self, k: int, counts: Ints) -> tuple[Floats, Floats]:
+    def _statistics_at(self, k: int, counts: Ints) -> tuple[Floats, Floats]:
         """Draws (T, B) of the two order statistics that bracket a group's ranks at counts (T,) of its rows."""
         nodes, statistics = self.indices[k], self.statistics[k]
 
-        def of(index: Ints) -> Floats:
+        def interpolated(index: Ints) -> Floats:
             right = np.searchsorted(nodes, index).clip(1, nodes.size - 1)
             share = ((index - nodes[right - 1]) / (nodes[right] - nodes[right - 1])).astype(np.float32)[:, None]
             return np.asarray(statistics[right - 1] * (1 - share) + statistics[right] * share)
 
-        return of(counts), of(counts + 1)
+        return interpolated(counts), interpolated(counts + 1)
 
     def _thinned(self, counts: Counts) -> tuple[Ints, float]:
         """Counts (G, T) at some thresholds, and how far these lie apart in ranks; 0 if they are all inside the span."""
@@ -127,8 +127,8 @@ class RankNoise:
         step = 0.0
         if columns.size > THRESHOLDS:
             joint = ranks[:, columns].mean(axis=0)
-            wanted, step = np.linspace(joint[0], joint[-1], THRESHOLDS, retstep=True)
-            columns = columns[np.unique(np.searchsorted(joint, wanted).clip(max=columns.size - 1))]
+            targets, step = np.linspace(joint[0], joint[-1], THRESHOLDS, retstep=True)
+            columns = columns[np.unique(np.searchsorted(joint, targets).clip(max=columns.size - 1))]
         return np.asarray(counts.above[:, columns], np.int64), float(step)
 
     def _jumps(self, counts: Counts, above: Ints) -> list[NDArray[np.bool_]]:
@@ -138,12 +138,12 @@ class RankNoise:
         there is larger than at both ends of the jump.
         """
         jumps = []
-        for own, read, size, pairs in zip(counts.above, above, counts.sizes, self.unions, strict=True):
-            ranks, over = own / size, np.zeros(read.size, np.bool_)
+        for above_of_group, read, size, pairs in zip(counts.above, above, counts.sizes, self.unions, strict=True):
+            ranks, over = above_of_group / size, np.zeros(read.size, np.bool_)
             for alpha, beta in pairs:
                 if not ((ranks >= alpha) & (ranks < beta)).any():
-                    below = own[ranks < alpha].max(initial=0)
-                    beyond = own[ranks >= beta].min(initial=int(size))
+                    below = above_of_group[ranks < alpha].max(initial=0)
+                    beyond = above_of_group[ranks >= beta].min(initial=int(size))
                     over |= (read == below) | (read == beyond)
             jumps.append(over)
         return jumps
@@ -175,18 +175,18 @@ def decision_violations(
         high = np.where(positive[stratum] == sizes[stratum], 1.0, high)
         scale = [measure(pairs) if kappa_scale == "relative" else 1.0 for pairs in unions]
         for a, b in permutations(range(len(unions)), 2):
-            gap = _part(high[:, a], unions[a]) / scale[a] - _part(low[:, b], unions[b]) / scale[b]
+            gap = _share_inside(high[:, a], unions[a]) / scale[a] - _share_inside(low[:, b], unions[b]) / scale[b]
             largest = np.maximum(largest, gap)
     return largest
 
 
 def upper_quantile(values: Floats, confidence: float) -> float:
-    """The least of values (B,) that at least a share ``confidence`` of them does not exceed."""
+    """Return the least of values (B,) that at least a share ``confidence`` of them does not exceed."""
     return float(np.quantile(values, confidence, method="inverted_cdf"))
 
 
 def largest_passing(passes: Callable[[float], float], kappa: float, least: float, steps: int = 5) -> float | None:
-    """A tolerance near the largest one at which a bound is within ``kappa``.
+    """Return a tolerance near the largest one at which a bound is within ``kappa``.
 
     Args:
         passes: the bound at a tolerance.
@@ -212,16 +212,16 @@ def largest_passing(passes: Callable[[float], float], kappa: float, least: float
     return low[0]
 
 
-def _part(shares: Floats, pairs: Pairs) -> Floats:
+def _share_inside(shares: Floats, pairs: Pairs) -> Floats:
     """C(u): what of shares lies in a union."""
     return np.asarray(np.add.reduce([np.clip(shares, alpha, beta) - alpha for alpha, beta in pairs]))
 
 
-def _widened(unions: GroupPairs, by: float) -> Pairs:
-    """Ranks of any group's interval, widened at either end within [0, 1]."""
+def _widened(unions: GroupPairs, margin: float) -> Pairs:
+    """Return the ranks of any group's interval, widened at either end within [0, 1]."""
     merged: list[tuple[float, float]] = []
     for alpha, beta in sorted(pair for pairs in unions for pair in pairs):
-        low, high = max(alpha - by, 0.0), min(beta + by, 1.0)
+        low, high = max(alpha - margin, 0.0), min(beta + margin, 1.0)
         if merged and low <= merged[-1][1]:
             merged[-1] = (merged[-1][0], max(high, merged[-1][1]))
         else:
@@ -231,9 +231,9 @@ def _widened(unions: GroupPairs, by: float) -> Pairs:
 
 def _spread(span: Pairs, count: int) -> Floats:
     """About ``count`` ranks, evenly over a union of intervals."""
-    whole = measure(span)
-    parts = [np.linspace(low, high, 2 + round(count * (high - low) / whole)) for low, high in span]
-    return np.concatenate(parts)
+    length = measure(span)
+    pieces = [np.linspace(low, high, 2 + round(count * (high - low) / length)) for low, high in span]
+    return np.concatenate(pieces)
 
 
 def _nodes(size: int, span: Pairs) -> Ints:
@@ -245,7 +245,7 @@ def _nodes(size: int, span: Pairs) -> Ints:
 
 
 def _with_neighbours(columns: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Columns, and those beside them."""
+    """Return the columns, and those beside them."""
     wider = columns.copy()
     wider[1:] |= columns[:-1]
     wider[:-1] |= columns[1:]

@@ -73,7 +73,7 @@ def unions_of(group: Ints, interval: Any) -> GroupPairs:
     return read.for_groups(n_groups_of(group, read))
 
 
-def check_groups(sizes: Ints, what: str = "") -> None:
+def check_groups(sizes: Ints, rows_with: str = "") -> None:
     """Refuse a comparison of fewer than two groups, or with an empty group.
 
     Raises:
@@ -83,7 +83,9 @@ def check_groups(sizes: Ints, what: str = "") -> None:
         raise NotEstimableError("only one group has rows; a comparison needs at least two groups")
     empty = np.flatnonzero(sizes == 0)
     if empty.size:
-        raise NotEstimableError(f"group {int(empty[0])}: it has no rows{what}; drop its code or add rows of that group")
+        raise NotEstimableError(
+            f"group {int(empty[0])}: it has no rows{rows_with}; drop its code or add rows of that group"
+        )
 
 
 def blocks(scores: NDArray[np.floating]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -95,7 +97,7 @@ def blocks(scores: NDArray[np.floating]) -> tuple[NDArray[np.intp], NDArray[np.i
     return order, np.flatnonzero(new)
 
 
-def check_scores(scores: NDArray[np.floating], *others: NDArray) -> None:
+def check_scores(scores: NDArray[np.floating], *columns: NDArray) -> None:
     """Refuse scores that cannot be ranked.
 
     Raises:
@@ -103,9 +105,9 @@ def check_scores(scores: NDArray[np.floating], *others: NDArray) -> None:
     """
     if not len(scores):
         raise DataError("scores: there are no rows; a metric needs at least one")
-    for other in others:
-        if len(other) != len(scores):
-            raise DataError(f"scores: {len(scores)} rows, but labels or groups have {len(other)}; pass equal lengths")
+    for column in columns:
+        if len(column) != len(scores):
+            raise DataError(f"scores: {len(scores)} rows, but labels or groups have {len(column)}; pass equal lengths")
     bad = np.flatnonzero(~np.isfinite(scores))
     if bad.size:
         raise DataError(f"scores: {bad.size} values are not finite, the first in row {int(bad[0])}; remove those rows")
@@ -114,8 +116,8 @@ def check_scores(scores: NDArray[np.floating], *others: NDArray) -> None:
 def kept_above(above: Ints, pairs: tuple[tuple[float, float], ...], size: int) -> tuple[Ints, int]:
     """Return the kept rows of one group above each score, and how many rows are kept in all."""
     ranges = bounds(pairs, size)
-    kept = np.add.reduce([np.clip(above, low, high) - low for low, high in ranges])
-    return kept, int(np.diff(ranges).sum())
+    kept_counts = np.add.reduce([np.clip(above, low, high) - low for low, high in ranges])
+    return kept_counts, int(np.diff(ranges).sum())
 
 
 def largest(values: list[NDArray]) -> NDArray:
@@ -125,12 +127,12 @@ def largest(values: list[NDArray]) -> NDArray:
 
 def kept_set_distance(above: Ints, sizes: Ints, interval: GroupPairs) -> Floats:
     """SP^I: Kolmogorov-Smirnov distance of the kept sets, maximum over pairs of groups (Definition 4.2)."""
-    shares = [kept / total for kept, total in _kept_by_group(above, sizes, interval)]
+    shares = [kept_counts / total for kept_counts, total in _kept_by_group(above, sizes, interval)]
     return largest([np.abs(a - b).max(axis=-1) for a, b in combinations(shares, 2)])
 
 
 def rank_distance(above: Ints, sizes: Ints, interval: GroupPairs) -> Floats:
-    """Largest difference of ranks at scores where at least one of the two ranks lies in its interval.
+    """Return the largest difference of ranks at scores where at least one of the two ranks lies in its interval.
 
     The ranks are not divided by the length of the interval: the convention of the published numbers. Where rows of
     one score are so many that a group's rank jumps over a pair of its interval, the ranks inside are those of a
@@ -141,10 +143,10 @@ def rank_distance(above: Ints, sizes: Ints, interval: GroupPairs) -> Floats:
         counts = above[..., code, :]
         ranks.append(counts / sizes[code])
         ranges = bounds(pairs, int(sizes[code]))
-        parts = [(counts >= low) & (counts < high) for low, high in ranges]
-        inside.append(np.logical_or.reduce(parts))
-        for part, (low, high) in zip(parts, ranges, strict=True):
-            over = ~part.any(axis=-1)
+        masks = [(counts >= low) & (counts < high) for low, high in ranges]
+        inside.append(np.logical_or.reduce(masks))
+        for members, (low, high) in zip(masks, ranges, strict=True):
+            over = ~members.any(axis=-1)
             if over.any():
                 jumps.append((code, over, *_ranks_at(above, sizes, code, (int(low), int(high)))))
     gaps = []
@@ -152,7 +154,7 @@ def rank_distance(above: Ints, sizes: Ints, interval: GroupPairs) -> Floats:
         gap = np.where(inside[a] | inside[b], np.abs(ranks[a] - ranks[b]), 0.0).max(axis=-1)
         for code, over, *ends in jumps:
             if code in (a, b):
-                parted = largest([np.abs(at[..., a] - at[..., b]) for at in ends])
+                parted = largest([np.abs(ranks_at[..., a] - ranks_at[..., b]) for ranks_at in ends])
                 gap = np.where(over, np.maximum(gap, parted), gap)
         gaps.append(gap)
     return largest(gaps)
@@ -170,11 +172,13 @@ def compared_ranks(above: Ints, sizes: Ints, interval: GroupPairs) -> Floats:
     parted: list[Floats] = []
     for code, pairs in enumerate(interval):
         for low, high in bounds(pairs, int(sizes[code])):
-            part = (above[code] >= low) & (above[code] < high)
-            inside |= part
-            if not part.any():
+            members = (above[code] >= low) & (above[code] < high)
+            inside |= members
+            if not members.any():
                 parted += _ranks_at(above, sizes, code, (int(low), int(high)))
-    return np.concatenate([(above / np.asarray(sizes)[:, None])[:, inside], *(at[:, None] for at in parted)], axis=1)
+    return np.concatenate(
+        [(above / np.asarray(sizes)[:, None])[:, inside], *(column[:, None] for column in parted)], axis=1
+    )
 
 
 def _ranks_at(above: Ints, sizes: Ints, code: int, ends: tuple[int, int]) -> Iterator[Floats]:
@@ -183,17 +187,17 @@ def _ranks_at(above: Ints, sizes: Ints, code: int, ends: tuple[int, int]) -> Ite
     last = np.broadcast_to(sizes[:, None], (*above.shape[:-1], 1))
     following = np.concatenate([above[..., 1:], last], axis=-1)
     before = np.maximum((counts < ends[0]).sum(axis=-1) - 1, 0)[..., None, None]  # the last score before the first end
-    start, end = (np.take_along_axis(each, before, axis=-1)[..., 0] for each in (above, following))
+    start, end = (np.take_along_axis(counts_above, before, axis=-1)[..., 0] for counts_above in (above, following))
     step = np.maximum(end[..., code] - start[..., code], 1)
     for count in ends:
-        part = np.clip((count - start[..., code]) / step, 0.0, 1.0)
-        yield (start + part[..., None] * (end - start)) / sizes
+        fraction = np.clip((count - start[..., code]) / step, 0.0, 1.0)
+        yield (start + fraction[..., None] * (end - start)) / sizes
 
 
 def kept_set_auc(above: Ints, sizes: Ints, interval: GroupPairs) -> Floats:
     """GAUC^I: |Mann-Whitney probability of the kept sets - 1/2|, ties one half, maximum over pairs."""
     groups = _kept_by_group(above, sizes, interval)
-    inside = [np.diff(kept, axis=-1, append=total) for kept, total in groups]
+    inside = [np.diff(kept_counts, axis=-1, append=total) for kept_counts, total in groups]
     gaps = []
     for a, b in combinations(range(len(groups)), 2):
         wins = (inside[a] * (groups[b][0] + 0.5 * inside[b])).sum(axis=-1)

@@ -49,12 +49,12 @@ class Metric:
     replicate: "Callable[[Replicates], NDArray] | None" = None
 
     def __call__(self, scores: NDArray, y: NDArray, group: NDArray, interval: Any, threshold: float = 0.0) -> float:
-        """The metric's value for scores (n,), labels and group codes, on an interval."""
+        """Return the metric's value for scores (n,), labels and group codes, on an interval."""
         return float(self.function(scores, y, group, interval, threshold))
 
     @property
     def source(self) -> str | None:
-        """File of the module that defines its function, if it is known."""
+        """Return the file of the module that defines its function, if it is known."""
         return getattr(sys.modules.get(getattr(self.function, "__module__", "")), "__file__", None)
 
 
@@ -87,14 +87,14 @@ def modules_of(names: Sequence[str]) -> tuple[str, ...]:
     for name in names:
         get(name)
     folders = (PACKAGE,) if registry().keys() >= set(names) else (PACKAGE, ON_REQUEST)  # not imported for nothing
-    every = [module for folder in folders for module in _modules(folder)]
-    places = {name: module for module in every for name in _entries(module)}
+    modules = [module for folder in folders for module in _modules(folder)]
+    places = {name: module for module in modules for name in _entries(module)}
     return tuple(sorted({places[name] for name in names}))
 
 
 def _collected(package: str, taken: Mapping[str, Metric] | None = None) -> dict[str, Metric]:
     """Return the entries of all modules of a package."""
-    found: dict[str, Metric] = dict(taken or {})
+    metrics: dict[str, Metric] = dict(taken or {})
     for module in _modules(package):
         for name, entry in _entries(module).items():
             where = f"{module.removeprefix('partialfair.').replace('.', '/')}.py: METRICS[{name!r}]"
@@ -103,16 +103,16 @@ def _collected(package: str, taken: Mapping[str, Metric] | None = None) -> dict[
             if entry.direction not in DIRECTIONS:
                 hint = did_you_mean(str(entry.direction), DIRECTIONS)
                 raise PluginError(f"{where} has the direction {entry.direction!r}; {hint}")
-            if name in found:
+            if name in metrics:
                 raise PluginError(f"{where} exists in another module; rename it")
-            found[name] = entry
-    return {name: entry for name, entry in found.items() if name not in (taken or {})}
+            metrics[name] = entry
+    return {name: entry for name, entry in metrics.items() if name not in (taken or {})}
 
 
 def _modules(package: str) -> list[str]:
     """Return the dotted names of the modules of a package, not of those in its folders."""
-    found = pkgutil.iter_modules(import_module(package).__path__)
-    return [f"{package}.{module.name}" for module in found if not module.ispkg]
+    modules = pkgutil.iter_modules(import_module(package).__path__)
+    return [f"{package}.{module.name}" for module in modules if not module.ispkg]
 
 
 def _entries(module: str) -> Mapping[str, Any]:
@@ -121,7 +121,7 @@ def _entries(module: str) -> Mapping[str, Any]:
 
 
 def names() -> tuple[str, ...]:
-    """Names of the metrics of every run, sorted."""
+    """Return the names of the metrics of every run, sorted."""
     return tuple(sorted(registry()))
 
 
@@ -172,6 +172,6 @@ def require_binary(y: NDArray) -> None:
     Raises:
         NotEstimableError: naming the first such label.
     """
-    other = np.flatnonzero((y != 1) & (y != -1))
-    if other.size:
-        raise NotEstimableError(f"label {y[other[0]]!r} in row {int(other[0])} is not -1 or +1; map the labels first")
+    wrong = np.flatnonzero((y != 1) & (y != -1))
+    if wrong.size:
+        raise NotEstimableError(f"label {y[wrong[0]]!r} in row {int(wrong[0])} is not -1 or +1; map the labels first")

@@ -38,7 +38,7 @@ class Replicates:
 
     @property
     def group_sizes(self) -> NDArray[np.int64]:
-        """Rows per group."""
+        """Return the rows per group."""
         return np.asarray(self.sizes.sum(axis=1))
 
     @property
@@ -56,7 +56,7 @@ class Replicates:
             raise NotEstimableError("labels are not -1 or +1; map them first")
 
     def rates(self, label: int | None = None) -> NDArray[np.float64]:
-        """Shares above the threshold, shape (replicates, groups), of all rows or of one label's (index).
+        """Return the shares above the threshold, shape (replicates, groups), of all rows or of one label's (index).
 
         Raises:
             NotEstimableError: the interval keeps fewer than 2 rows of a group with that label.
@@ -103,8 +103,8 @@ def resample(
     members = [np.flatnonzero(stratum == code) for code in range(2 * n_groups)]
     cut = int(np.count_nonzero(scores > threshold))
     per_block = max(1, min(replicates, _BLOCK_ENTRIES // len(scores)))
-    for first in range(0, replicates, per_block):
-        drawn = [_draw(rng, min(per_block, replicates - first), len(rows)) for rows in members]
+    for begin in range(0, replicates, per_block):
+        drawn = [_draw(rng, min(per_block, replicates - begin), len(rows)) for rows in members]
         yield replace(_count(drawn, members, starts, cut, sizes, unions), labelled=y is not None)
 
 

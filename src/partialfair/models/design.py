@@ -47,17 +47,17 @@ class GroupedDesign:
 
     @property
     def n_rows(self) -> int:
-        """Number of rows, n."""
+        """Return the number of rows, n."""
         return int(self.order.size)
 
     @property
     def arrays(self) -> tuple[NDArray, ...]:
-        """The leading arguments of the kernels that take a coded table."""
+        """Return the leading arguments of the kernels that take a coded table."""
         return self.codes, self.dense, np.arange(1, 1 + self.dense_columns.size), self.starts, self.subset_group
 
     @property
     def plain_arrays(self) -> tuple[NDArray, ...]:
-        """The leading arguments of the kernels that take a weight table."""
+        """Return the leading arguments of the kernels that take a weight table."""
         return self.ones, self.dense, self.dense_columns, self.starts, self.subset_group
 
     def expand(self, table: NDArray) -> NDArray:
@@ -116,7 +116,7 @@ class GroupedDesign:
 
 
 def _binary_columns(X: Matrix) -> NDArray[np.bool_]:
-    """Columns that hold zeros and ones only."""
+    """Return the columns that hold zeros and ones only."""
     if isinstance(X, np.ndarray):
         return np.asarray(((X == 0) | (X == 1)).all(axis=0))
     binary = np.ones(X.shape[1], np.bool_)
@@ -125,7 +125,7 @@ def _binary_columns(X: Matrix) -> NDArray[np.bool_]:
 
 
 def _ones(X: Matrix, gathered: NDArray[np.bool_]) -> NDArray[np.unsignedinteger]:
-    """Positions (feature index + 1) of the ones of gathered columns, padded with d + 1, (n, F)."""
+    """Return the positions (feature index + 1) of the ones of gathered columns, padded with d + 1, (n, F)."""
     n, d = X.shape
     kind = np.uint16 if d + 1 <= np.iinfo(np.uint16).max else np.uint32
     csr = sparse.csr_array(np.where(gathered, X, 0)) if isinstance(X, np.ndarray) else X
@@ -164,16 +164,16 @@ def _combine(
     """
     n = len(ones)
     largest = min(LARGEST_CODE, max(n // 64, 1))
-    found = [np.unique(ones[:, j], return_inverse=True) for j in range(ones.shape[1])]
+    distinct = [np.unique(ones[:, j], return_inverse=True) for j in range(ones.shape[1])]
     bins: list[tuple[NDArray[np.int64], NDArray[np.int64]]] = []  # members (size, M), code of every row
-    for values, inverse in sorted(found, key=lambda pair: pair[0].size):
+    for values, inverse in sorted(distinct, key=lambda pair: pair[0].size):
         values = values.astype(np.int64)[:, None]
         for i, (members, code) in enumerate(bins):
-            both = code * len(values) + inverse
-            occurs = np.flatnonzero(np.bincount(both, minlength=len(members) * len(values)))
+            joint_code = code * len(values) + inverse
+            occurs = np.flatnonzero(np.bincount(joint_code, minlength=len(members) * len(values)))
             if occurs.size <= largest:
                 merged = np.hstack([members[occurs // len(values)], values[occurs % len(values)]])
-                bins[i] = merged, np.searchsorted(occurs, both)
+                bins[i] = merged, np.searchsorted(occurs, joint_code)
                 break
         else:
             bins.append((values, inverse))

@@ -53,34 +53,34 @@ def selected(X: Matrix, columns: NDArray[np.int64]) -> NDArray[Any]:
 def dense_features(
     X: Matrix, standardiser: Standardiser | None = None, appended: NDArray[Any] | None = None
 ) -> NDArray[np.float64]:
-    """Features (n, d) in double precision, numeric columns standardised, then the appended columns (n, q).
+    """Return the features (n, d) in double precision, numeric columns standardised, then the appended columns (n, q).
 
     Where there is nothing to do, this is X itself.
     """
     changed = standardiser is not None and standardiser.columns.size > 0
     rows = X if isinstance(X, np.ndarray) else X.toarray()
-    found = np.array(rows, np.float64, copy=True if changed else None)
+    dense = np.array(rows, np.float64, copy=True if changed else None)
     if standardiser is not None and changed:
-        found[:, standardiser.columns] = standardiser.values(X)
-    return found if appended is None else np.hstack([found, appended])
+        dense[:, standardiser.columns] = standardiser.values(X)
+    return dense if appended is None else np.hstack([dense, appended])
 
 
 def features(X: Matrix, standardiser: Standardiser | None = None, appended: NDArray[Any] | None = None) -> Matrix:
-    """The same of sparse rows as a sparse matrix, and of dense rows as a dense one."""
+    """Return the same of sparse rows as a sparse matrix, and of dense rows as a dense one."""
     if isinstance(X, np.ndarray):
         return dense_features(X, standardiser, appended)
-    found = sparse.csr_array(X, dtype=np.float64)
+    matrix = sparse.csr_array(X, dtype=np.float64)
     if standardiser is not None and standardiser.columns.size:
         columns, values = standardiser.columns, standardiser.values(X)
-        others = np.ones(X.shape[1])
-        others[columns] = 0.0
+        kept_columns = np.ones(X.shape[1])
+        kept_columns[columns] = 0.0
         places = (np.repeat(np.arange(X.shape[0]), columns.size), np.tile(columns, X.shape[0]))
         numeric = sparse.csr_array((values.ravel(), places), shape=X.shape)
-        found = sparse.csr_array(found @ sparse.diags_array(others) + numeric)
+        matrix = sparse.csr_array(matrix @ sparse.diags_array(kept_columns) + numeric)
     if appended is not None:
-        found = sparse.csr_array(sparse.hstack([found, sparse.csr_array(appended)], format="csr"))
-        found.sort_indices()
-    return found
+        matrix = sparse.csr_array(sparse.hstack([matrix, sparse.csr_array(appended)], format="csr"))
+        matrix.sort_indices()
+    return matrix
 
 
 def group_indicators(group: NDArray[np.integer], n_groups: int, first: int = 1) -> NDArray[np.float64]:

@@ -85,7 +85,7 @@ class GridPredictor(StoredModel):
 
     @property
     def usable(self) -> bool:
-        """Whether the model can predict."""
+        """Tell whether the model can predict."""
         return True
 
     @cached_property
@@ -94,7 +94,7 @@ class GridPredictor(StoredModel):
         return self.scale[0] + self.scale[1] * self.theta
 
     def predictions(self, X: Matrix, group: NDArray[np.integer] | None = None) -> Predictions:
-        """Predictions of raw features (n, d), on the scale of the label."""
+        """Return the predictions of raw features (n, d), on the scale of the label."""
         check_features(X, len(self.feature_names))
         eta = self.base.eta(X)
         if not self.difference.size:
@@ -115,15 +115,15 @@ class GridPredictor(StoredModel):
 
     @property
     def repeats(self) -> Mapping[str, list["GridPredictor"]]:
-        """The same fit on other drawn rows, by tolerance."""
-        found: dict[str, list[GridPredictor]] = {}
+        """Return the same fit on other drawn rows, by tolerance."""
+        predictors: dict[str, list[GridPredictor]] = {}
         for eps, D in zip(self.repeat_eps, self.repeat_differences, strict=True):
-            found.setdefault(repr(float(eps)), []).append(replace(self, difference=D))
-        return found
+            predictors.setdefault(repr(float(eps)), []).append(replace(self, difference=D))
+        return predictors
 
     @property
     def traced(self) -> tuple[str, ...] | None:
-        """Metrics to follow along the optimiser's path; ``None`` if it was not recorded."""
+        """Return the metrics to follow along the optimiser's path; ``None`` if it was not recorded."""
         return TRACED if self.trace_steps.size else None
 
     def on_the_way(self, X: Matrix) -> Iterator[tuple[int, Predictions]]:
@@ -147,7 +147,7 @@ def group_weights(tau: Vector, shares: Vector) -> Vector:
 
 
 def softmax(logits: Vector) -> Vector:
-    """Shares (n, J) of each row, from logits (n, J) whose largest is taken off first."""
+    """Return the shares (n, J) of each row, from logits (n, J) whose largest is taken off first."""
     weights: Vector = np.exp(logits - logits.max(axis=1, keepdims=True))
     weights /= weights.sum(axis=1, keepdims=True)
     return weights

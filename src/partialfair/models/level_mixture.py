@@ -41,11 +41,11 @@ class LevelMixture(StoredModel):
     feature_names: tuple[str, ...]
     status: str = "ok"
     uses_group: bool = field(default=False, metadata=NOT_STORED)
-    place: int = field(default=0, metadata=NOT_STORED)
+    level_index: int = field(default=0, metadata=NOT_STORED)
 
     @property
     def usable(self) -> bool:
-        """Whether the model can predict."""
+        """Tell whether the model can predict."""
         return True
 
     @property
@@ -54,21 +54,23 @@ class LevelMixture(StoredModel):
         return self.scale[0] + self.scale[1] * (np.linspace(0.0, 1.0, LEVELS) + 0.5 / (LEVELS - 1))
 
     def predictions(self, X: Matrix, group: NDArray[np.integer] | None = None) -> Predictions:
-        """Predictions of raw features (n, d), on the scale of the label."""
+        """Return the predictions of raw features (n, d), on the scale of the label."""
         check_features(X, len(self.feature_names))
-        first = int(self.sizes[: self.place].sum())
-        own = slice(first, first + int(self.sizes[self.place]))
+        begin = int(self.sizes[: self.level_index].sum())
+        hypotheses_of_level = slice(begin, begin + int(self.sizes[self.level_index]))
         rows = with_intercept(X, self.intercept)
-        return Predictions.randomised(self.atoms, shares_of_levels(rows, self.hypotheses[own], self.weights[own]))
+        return Predictions.randomised(
+            self.atoms, shares_of_levels(rows, self.hypotheses[hypotheses_of_level], self.weights[hypotheses_of_level])
+        )
 
     def scores(self, X: Matrix, group: NDArray[np.integer] | None = None) -> Vector:
-        """Means (n,) of the mixture's predictions at the model's tolerance."""
+        """Return the means (n,) of the mixture's predictions at the model's tolerance."""
         return self.predictions(X).values
 
     @property
     def levels(self) -> Mapping[str, "LevelMixture"]:
-        """The mixtures of the further tolerances."""
-        return {repr(float(eps)): replace(self, place=place) for place, eps in enumerate(self.level_eps, start=1)}
+        """Return the mixtures of the further tolerances."""
+        return {repr(float(eps)): replace(self, level_index=index) for index, eps in enumerate(self.level_eps, start=1)}
 
 
 MODEL = LevelMixture

@@ -30,11 +30,11 @@ class GroupLinear:
 
     @property
     def size(self) -> int:
-        """Number of parameters."""
+        """Return the number of parameters."""
         return self.shape[0] * self.shape[1]
 
     def effective(self, params: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Weights each group sees, (..., G, d+1), from parameters (..., R, d+1)."""
+        """Return the weights each group sees, (..., G, d+1), from parameters (..., R, d+1)."""
         shared = params[..., :1, :]
         if not self.uses_group:
             return np.repeat(shared, self.n_groups, axis=-2)
@@ -72,11 +72,11 @@ class LinearScore(StoredModel):
 
     @property
     def usable(self) -> bool:
-        """Whether the model can score rows."""
+        """Tell whether the model can score rows."""
         return self.weights.size > 0
 
     def scores(self, X: Matrix, group: NDArray[np.integer] | None = None) -> NDArray[np.float64]:
-        """Scores (n,) of raw features (n, d) and group codes (n,).
+        """Return the scores (n,) of raw features (n, d) and group codes (n,).
 
         Raises:
             DataError: no usable model, another number of features, or groups missing or out of range.
@@ -113,6 +113,6 @@ MODEL = LinearScore
 
 
 def no_score(data: Dataset, status: str) -> LinearScore:
-    """A stored model that says why there is none."""
+    """Return a stored model that says why there is none."""
     nothing = Standardiser(np.zeros(0, np.int64), np.zeros(0), np.zeros(0))
     return LinearScore(np.zeros((0, 0)), nothing, np.zeros(0), data.group_names, data.feature_names, True, status)

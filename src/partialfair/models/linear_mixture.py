@@ -36,7 +36,7 @@ class LinearMixture(StoredModel):
 
     @property
     def usable(self) -> bool:
-        """Whether the model can score rows."""
+        """Tell whether the model can score rows."""
         return self.mixture.size > 0
 
     @property
@@ -44,20 +44,20 @@ class LinearMixture(StoredModel):
         """(G, d+1) weights of the score with the largest probability."""
         return np.asarray(self.mixture[int(np.argmax(self.shares))])
 
-    def component(self, place: int) -> LinearScore:
+    def component(self, index: int) -> LinearScore:
         """One of the mixed linear scores, by its place."""
-        none = np.zeros(0)
+        no_thresholds = np.zeros(0)
         names = self.group_names, self.feature_names
-        return LinearScore(self.mixture[place], self.standardiser, none, *names, uses_group=self.uses_group)
+        return LinearScore(self.mixture[index], self.standardiser, no_thresholds, *names, uses_group=self.uses_group)
 
     def choice(self, X: Matrix) -> NDArray[np.int64]:
-        """Which score each row (n,) gets."""
+        """Return which score each row (n,) gets."""
         if self.shares.size == 1:
             return np.zeros(X.shape[0], np.int64)
         return choice_of(row_lots(X, int(self.salt[0])), self.shares)
 
     def scores(self, X: Matrix, group: NDArray[np.integer] | None = None) -> Vector:
-        """Scores (n,) of raw features (n, d) and group codes (n,).
+        """Return the scores (n,) of raw features (n, d) and group codes (n,).
 
         Raises:
             DataError: another number of features, or groups missing or out of range.
@@ -65,21 +65,21 @@ class LinearMixture(StoredModel):
         check_features(X, self.mixture.shape[2] - 1)
         codes = group_codes(group, X.shape[0], self.group_names, self.uses_group)
         choice, out = self.choice(X), np.empty(X.shape[0])
-        for place in range(self.shares.size):
-            rows = np.flatnonzero(choice == place)
+        for index in range(self.shares.size):
+            rows = np.flatnonzero(choice == index)
             if rows.size:
-                out[rows] = self.component(place).scores(X[rows], codes[rows])
+                out[rows] = self.component(index).scores(X[rows], codes[rows])
         return out
 
     def fault(self) -> str:
         """Say why the model cannot score; empty if it can."""
         if self.shares.shape != self.mixture.shape[:1] or not np.isclose(self.shares.sum(), 1.0):
             return f"probabilities {self.shares.tolist()} do not fit {len(self.mixture)} scores"
-        return next((fault for place in range(self.shares.size) if (fault := self.component(place).fault())), "")
+        return next((fault for index in range(self.shares.size) if (fault := self.component(index).fault())), "")
 
 
 def choice_of(lots: Vector, shares: Vector) -> NDArray[np.int64]:
-    """Which of scores with probabilities (m,) rows get by their lots (n,)."""
+    """Return which of scores with probabilities (m,) rows get by their lots (n,)."""
     return np.searchsorted(np.cumsum(shares)[:-1], lots, side="right")
 
 

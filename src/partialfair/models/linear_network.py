@@ -19,12 +19,12 @@ class LinearNetwork(nn.Module):
         self.register_buffer("scale", torch.ones(n_features))
 
     def forward(self, x: torch.Tensor, group: torch.Tensor) -> torch.Tensor:
-        """Scores (n,) of features (n, d) and group codes (n,)."""
+        """Return the scores (n,) of features (n, d) and group codes (n,)."""
         z = (x - self.centre) / self.scale
         weight = self.weight[:1].expand(len(z), -1)
         if self.uses_group:
-            own = torch.cat([torch.zeros_like(self.weight[:1]), self.weight[1:]])
-            weight = weight + own[group]
+            deviations = torch.cat([torch.zeros_like(self.weight[:1]), self.weight[1:]])
+            weight = weight + deviations[group]
         return weight[:, 0] + (weight[:, 1:] * z).sum(1)
 
     def make_constant(self, score: float) -> None:

@@ -55,8 +55,8 @@ class MLP(nn.Module):
         widths = [n_features + (n_groups - 1 if uses_group else 0), *hidden, 1]
         last = len(widths) - 2
         self.layers = nn.ModuleList(
-            nn.Linear(n_in, n_out, bias=output_bias or place < last)
-            for place, (n_in, n_out) in enumerate(zip(widths, widths[1:], strict=False))
+            nn.Linear(n_in, n_out, bias=output_bias or index < last)
+            for index, (n_in, n_out) in enumerate(zip(widths, widths[1:], strict=False))
         )
         self.activation = ACTIVATIONS[activation]()
         self.centre: torch.Tensor
@@ -65,11 +65,11 @@ class MLP(nn.Module):
         self.register_buffer("scale", torch.ones(n_features))
 
     def forward(self, x: torch.Tensor, group: torch.Tensor) -> torch.Tensor:
-        """Scores (n,) of raw features (n, d) and group codes (n,)."""
+        """Return the scores (n,) of raw features (n, d) and group codes (n,)."""
         z = (x - self.centre) / self.scale
         if self.uses_group:
-            own = nn.functional.one_hot(group, self.n_groups)[:, 1:]
-            z = torch.cat([z, own.to(z.dtype)], dim=1)
+            indicators = nn.functional.one_hot(group, self.n_groups)[:, 1:]
+            z = torch.cat([z, indicators.to(z.dtype)], dim=1)
         for layer in self.layers[:-1]:
             z = self.activation(layer(z))
         out: torch.Tensor = self.layers[-1](z)
@@ -84,6 +84,6 @@ class MLP(nn.Module):
             for layer in self.layers:
                 assert isinstance(layer, nn.Linear)
                 bound = layer.in_features**-0.5
-                for part in layer.parameters():
-                    drawn = generator.uniform(-bound, bound, size=tuple(part.shape))
-                    part.copy_(torch.from_numpy(drawn))
+                for parameter in layer.parameters():
+                    drawn = generator.uniform(-bound, bound, size=tuple(parameter.shape))
+                    parameter.copy_(torch.from_numpy(drawn))

@@ -56,23 +56,23 @@ class MLPScore(StoredModel):
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> Self:
-        """The model whose arrays these are."""
+        """Return the model whose arrays these are."""
         activation: Activation = "sigmoid" if str(arrays["kind"]) == KINDS["sigmoid"] else "relu"
         return replace(super().from_arrays(arrays), activation=activation)
 
     @property
     def usable(self) -> bool:
-        """Whether the model can score rows."""
+        """Tell whether the model can score rows."""
         return self.theta.size > 0
 
     @cached_property
     def stacked(self) -> StackedMLP:
         """Architecture, with inputs for the features and, if it uses the group, for all groups but one."""
-        own = len(self.group_names) - 1 if self.uses_group else 0
-        return StackedMLP(len(self.feature_names) + own, self.hidden, self.activation)
+        n_indicators = len(self.group_names) - 1 if self.uses_group else 0
+        return StackedMLP(len(self.feature_names) + n_indicators, self.hidden, self.activation)
 
     def inputs(self, X: Matrix, group: NDArray[np.integer] | None = None) -> NDArray[np.float64]:
-        """What the network reads of raw features (n, d) and group codes (n,).
+        """Return what the network reads of raw features (n, d) and group codes (n,).
 
         Raises:
             DataError: another number of features, or groups missing or out of range.
@@ -83,7 +83,7 @@ class MLPScore(StoredModel):
         return dense_features(X, self.standardiser, appended)
 
     def scores(self, X: Matrix, group: NDArray[np.integer] | None = None) -> NDArray[np.float64]:
-        """Scores (n,) of raw features (n, d) and group codes (n,).
+        """Return the scores (n,) of raw features (n, d) and group codes (n,).
 
         Raises:
             DataError: no usable model, or see :meth:`inputs`.
@@ -92,14 +92,14 @@ class MLPScore(StoredModel):
         return self.scores_at(self.theta, self.inputs(X, group))
 
     def scores_at(self, theta: NDArray[np.floating], inputs: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Scores (n,) of prepared inputs at any parameters, in double precision."""
+        """Return the scores (n,) of prepared inputs at any parameters, in double precision."""
         exact, out = theta[None].astype(np.float64), np.empty(len(inputs))
-        for first in range(0, len(inputs), BLOCK):
-            out[first : first + BLOCK] = self.stacked.forward(exact, inputs[None, first : first + BLOCK])[0][0]
+        for begin in range(0, len(inputs), BLOCK):
+            out[begin : begin + BLOCK] = self.stacked.forward(exact, inputs[None, begin : begin + BLOCK])[0][0]
         return out
 
     def state(self) -> dict[str, NDArray[np.floating]]:
-        """Weights by the names of :class:`partialfair.models.mlp.MLP`."""
+        """Return the weights by the names of :class:`partialfair.models.mlp.MLP`."""
         return self.stacked.state(self.theta)
 
     def fault(self) -> str:

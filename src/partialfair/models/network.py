@@ -45,27 +45,27 @@ class NetworkScore(StoredModel):
 
     @property
     def usable(self) -> bool:
-        """Whether the model can score rows."""
+        """Tell whether the model can score rows."""
         return bool(self.state)
 
     def scores(self, X: Matrix, group: NDArray[np.integer] | None = None) -> NDArray[np.float64]:
-        """Scores (n,) of raw features (n, d) or images, and group codes (n,).
+        """Return the scores (n,) of raw features (n, d) or images, and group codes (n,).
 
         Raises:
             DataError: rows of another shape than those trained on, or groups missing or out of range.
             ConfigError: PyTorch is not installed.
         """
-        found = X.image_shape if isinstance(X, ImageRows) else (X.shape[1],)
-        if tuple(found) != self.shape:
-            raise DataError(f"rows have shape {tuple(found)}, the model was trained on {self.shape}")
+        shape = X.image_shape if isinstance(X, ImageRows) else (X.shape[1],)
+        if tuple(shape) != self.shape:
+            raise DataError(f"rows have shape {tuple(shape)}, the model was trained on {self.shape}")
         codes = group_codes(group, X.shape[0], self.group_names, self.uses_group)
         torch_backend.require("scoring with this model")
         import torch
 
         out = np.empty(X.shape[0])
         with torch.no_grad():
-            for first in range(0, X.shape[0], BATCH):
-                rows = np.arange(first, min(first + BATCH, X.shape[0]))
+            for begin in range(0, X.shape[0], BATCH):
+                rows = np.arange(begin, min(begin + BATCH, X.shape[0]))
                 inputs = read_batch(X, codes, rows, torch.device(self.device))
                 out[rows] = self._network(*inputs).cpu().numpy()
         return out
@@ -79,7 +79,7 @@ class NetworkScore(StoredModel):
         return network.to(torch.device(self.device)).eval()
 
     def arrays(self) -> Arrays:
-        """What ``save`` writes, by name: the constructor's options are no arrays, and stand as JSON."""
+        """Return what ``save`` writes, by name: the constructor's options are no arrays, and stand as JSON."""
         content = {
             "architecture": self.architecture,
             "options": self.options,
@@ -97,7 +97,7 @@ class NetworkScore(StoredModel):
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> Self:
-        """The model whose arrays these are."""
+        """Return the model whose arrays these are."""
         content = json.loads(str(arrays["content"]))
         return cls(
             architecture=content["architecture"],
@@ -115,7 +115,7 @@ MODEL = NetworkScore
 
 
 def build(architecture: str, options: dict[str, Any]) -> Any:
-    """A network with undefined weights.
+    """Return a network with undefined weights.
 
     Raises:
         ValueError: unknown architecture.

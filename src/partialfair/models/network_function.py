@@ -31,34 +31,36 @@ class NetworkFunction:
         self.network = network.to(device).eval()
         self.device, self.channels_last = device, channels_last
         self.autocast = autocast and device.type == "cuda"
-        self._parts = [(name, part.shape) for name, part in self.network.named_parameters()]
+        self._parts = [(name, parameter.shape) for name, parameter in self.network.named_parameters()]
         self._sizes = [shape.numel() for _, shape in self._parts]
 
     @property
     def size(self) -> int:
-        """Number of weights."""
+        """Return the number of weights."""
         return sum(self._sizes)
 
     def start(self) -> torch.Tensor:
-        """The network's weights, flat, (size,)."""
-        return torch.cat([part.detach().reshape(-1) for _, part in self.network.named_parameters()])
+        """Return the network's weights, flat, (size,)."""
+        return torch.cat([parameter.detach().reshape(-1) for _, parameter in self.network.named_parameters()])
 
     def put(self, w: torch.Tensor) -> None:
         """Write a flat vector of weights (size,) into the module, in place."""
         with torch.no_grad():
-            for part, values in zip(self.network.parameters(), w.split(self._sizes), strict=True):
-                part.copy_(values.view(part.shape))
+            for parameter, values in zip(self.network.parameters(), w.split(self._sizes), strict=True):
+                parameter.copy_(values.view(parameter.shape))
 
     def inputs(self, X: Matrix, group: NDArray[np.integer], rows: NDArray[np.integer]) -> Inputs:
-        """Rows as the network reads them."""
+        """Return the rows as the network reads them."""
         x, codes = read_batch(X, group, rows, self.device)
         if self.channels_last and x.ndim == 4:
             x = x.contiguous(memory_format=torch.channels_last)
         return x, codes
 
     def scores(self, w: torch.Tensor, inputs: Inputs) -> torch.Tensor:
-        """Scores (b,), differentiable by ``w``."""
-        views = {name: part.view(shape) for (name, shape), part in zip(self._parts, w.split(self._sizes), strict=True)}
+        """Return the scores (b,), differentiable by ``w``."""
+        views = {
+            name: values.view(shape) for (name, shape), values in zip(self._parts, w.split(self._sizes), strict=True)
+        }
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.autocast):
             out: torch.Tensor = torch.func.functional_call(self.network, views, inputs)
         return out.to(w.dtype)
@@ -70,20 +72,20 @@ class NetworkFunction:
         return to_numpy(out)
 
     def all_scores(self, w: torch.Tensor, X: Matrix, group: NDArray[np.integer]) -> NDArray[np.float64]:
-        """Scores (n,) with weights w (size,), ``BATCH`` rows at a time, without a graph."""
+        """Return the scores (n,) with weights w (size,), ``BATCH`` rows at a time, without a graph."""
         out = np.empty(X.shape[0])
         with torch.no_grad():
-            for first in range(0, X.shape[0], BATCH):
-                rows = np.arange(first, min(first + BATCH, X.shape[0]))
+            for begin in range(0, X.shape[0], BATCH):
+                rows = np.arange(begin, min(begin + BATCH, X.shape[0]))
                 out[rows] = to_numpy(self.scores(w, self.inputs(X, group, rows)))
         return out
 
     def state(self, w: torch.Tensor) -> dict[str, NDArray[Any]]:
-        """Weights and batch statistics by name, as plain arrays."""
+        """Return the weights and batch statistics by name, as plain arrays."""
         self.put(w)
         return {name: values.detach().cpu().numpy().copy() for name, values in self.network.state_dict().items()}
 
 
 def to_numpy(values: torch.Tensor) -> NDArray[np.float64]:
-    """Values as a float64 array."""
+    """Return the values as a float64 array."""
     return values.detach().cpu().numpy().astype(np.float64)

@@ -35,7 +35,7 @@ class QueryRanker(StoredModel):
 
     @property
     def usable(self) -> bool:
-        """Whether the model can score rows."""
+        """Tell whether the model can score rows."""
         return self.theta.size > 0
 
     def scores(self, X: Matrix, group: NDArray[np.integer] | None = None) -> NDArray[np.float64]:
@@ -48,8 +48,8 @@ class QueryRanker(StoredModel):
         codes = group_codes(group, X.shape[0], self.group_names, self.uses_group)
         inputs = inputs_of(X, codes, self.standardiser, self.feature_names)[0]
         model = StackedMLP(inputs.shape[1], self.hidden)
-        found = model.forward(self.theta[None].astype(np.float64), inputs[None].astype(np.float64))
-        return np.asarray(found[0][0], np.float64)
+        outputs = model.forward(self.theta[None].astype(np.float64), inputs[None].astype(np.float64))
+        return np.asarray(outputs[0][0], np.float64)
 
 
 def inputs_of(
@@ -62,14 +62,14 @@ def inputs_of(
     dense = dense_features(X, standardiser)
     query = np.zeros(len(dense), np.int64)
     if QUERY in names:
-        place = names.index(QUERY)
-        query = np.unique(dense[:, place], return_inverse=True)[1].reshape(-1)
-        dense = np.delete(dense, place, axis=1)
+        column = names.index(QUERY)
+        query = np.unique(dense[:, column], return_inverse=True)[1].reshape(-1)
+        dense = np.delete(dense, column, axis=1)
     means = np.zeros((int(query.max()) + 1 if len(query) else 0, dense.shape[1]))
     np.add.at(means, query, dense)
     means /= np.maximum(np.bincount(query, minlength=len(means)), 1)[:, None]
-    both = np.hstack([dense, (group > 0)[:, None], means[query]])
-    return both.astype(np.float32), query
+    inputs = np.hstack([dense, (group > 0)[:, None], means[query]])
+    return inputs.astype(np.float32), query
 
 
 MODEL = QueryRanker

@@ -39,8 +39,8 @@ class RankMap(StoredModel):
         out = np.empty(scores.size)
         for k in range(len(self.group_names)):
             rows = codes == k
-            own = slice(*self.knot_starts[k : k + 2])
-            out[rows] = _mapped(np.asarray(scores, np.float64)[rows], self.knot_x[own], self.knot_y[own])
+            knots = slice(*self.knot_starts[k : k + 2])
+            out[rows] = _mapped(np.asarray(scores, np.float64)[rows], self.knot_x[knots], self.knot_y[knots])
         return out
 
     def fault(self) -> str:
@@ -49,16 +49,16 @@ class RankMap(StoredModel):
         if starts.shape != (len(self.group_names) + 1,) or self.knot_x.shape != self.knot_y.shape:
             return "knots of the rank map differ in number from its groups"
         for k in range(len(self.group_names)):
-            own = slice(*starts[k : k + 2])
-            if self.knot_x[own].size == 0 or not np.isfinite([self.knot_x[own], self.knot_y[own]]).all():
+            knots = slice(*starts[k : k + 2])
+            if self.knot_x[knots].size == 0 or not np.isfinite([self.knot_x[knots], self.knot_y[knots]]).all():
                 return f"the rank map of group {self.group_names[k]} has no usable knots"
-            if (np.diff(self.knot_x[own]) <= 0).any() or (np.diff(self.knot_y[own]) <= 0).any():
+            if (np.diff(self.knot_x[knots]) <= 0).any() or (np.diff(self.knot_y[knots]) <= 0).any():
                 return f"the rank map of group {self.group_names[k]} does not increase"
         return ""
 
 
 def _mapped(scores: Vector, x: Vector, y: Vector) -> Vector:
-    """Scores (n,) through one group's knots (x, y), with slope 1 beyond them."""
+    """Return the scores (n,) through one group's knots (x, y), with slope 1 beyond them."""
     inside = np.interp(scores, x, y)
     return inside + np.minimum(scores - x[0], 0.0) + np.maximum(scores - x[-1], 0.0)
 

@@ -38,23 +38,23 @@ class RankMapped(StoredModel):
 
     @classmethod
     def of(cls, score: LinearScore, mapping: RankMap) -> "RankMapped":
-        """A linear score followed by the map of each group's scores."""
-        own = (mapping.group_names, mapping.knot_starts, mapping.knot_x, mapping.knot_y)
-        return cls(score.weights, score.standardiser, score.aux, score.feature_names, *own)
+        """Return a linear score followed by the map of each group's scores."""
+        knots = (mapping.group_names, mapping.knot_starts, mapping.knot_x, mapping.knot_y)
+        return cls(score.weights, score.standardiser, score.aux, score.feature_names, *knots)
 
     @property
     def usable(self) -> bool:
-        """Whether the model can score rows."""
+        """Tell whether the model can score rows."""
         return self.weights.size > 0
 
     @cached_property
     def linear(self) -> LinearScore:
-        """The score before the maps."""
+        """Return the score before the maps."""
         return LinearScore(self.weights, self.standardiser, self.aux, self.group_names, self.feature_names)
 
     @cached_property
     def mapping(self) -> RankMap:
-        """The maps."""
+        """Return the maps."""
         return RankMap(self.group_names, self.knot_starts, self.knot_x, self.knot_y)
 
     def scores(self, X: Matrix, group: NDArray[np.integer] | None = None) -> Vector:

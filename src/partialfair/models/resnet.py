@@ -61,7 +61,7 @@ class ResNet18(nn.Module):
         self.register_buffer("deviation", torch.tensor(DEVIATION).view(3, 1, 1), persistent=False)
 
     def forward(self, x: torch.Tensor, group: torch.Tensor | None = None) -> torch.Tensor:
-        """Scores (n,) of images (n, 3, H, W) with values 0..255; the group plays no part."""
+        """Return the scores (n,) of images (n, 3, H, W) with values 0..255; the group plays no part."""
         x = (x.float() / 255 - self.mean) / self.deviation
         x = self.pool(torch.relu(self.bn1(self.conv1(x))))
         for stage in range(1, 5):
@@ -96,8 +96,8 @@ def load_public_weights(network: ResNet18, path: str | Path) -> None:
         raise ConfigError("public weights fit width 64 and stem imagenet only; set these, or leave weights out")
     try:
         stored: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
-        wanted = {name for name in network.state_dict() if not name.startswith("fc.")}
-        network.load_state_dict({name: stored[name] for name in wanted}, strict=False)
+        names = {name for name in network.state_dict() if not name.startswith("fc.")}
+        network.load_state_dict({name: stored[name] for name in names}, strict=False)
     except (OSError, RuntimeError, KeyError, TypeError, AttributeError, EOFError, ValueError) as error:
         raise DataError(
             f"{path}: not torchvision's weights of ResNet-18 ({error}); get resnet18-f37072fd.pth"

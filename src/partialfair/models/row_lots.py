@@ -13,7 +13,7 @@ _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
 
 def row_lots(X: Matrix, salt: int = 0) -> NDArray[np.float64]:
-    """Numbers in [0, 1), (n,), that look drawn evenly and depend on the features of a row (n, d) alone.
+    """Return the numbers in [0, 1), (n,), that look drawn evenly and depend on the features of a row (n, d) alone.
 
     The finaliser of splitmix64 (Steele, Lea and Flood 2014) mixes the single-precision bits of every entry that is not
     zero with its column; a row's sum is mixed again. Rows with equal features share a lot.
@@ -24,8 +24,8 @@ def row_lots(X: Matrix, salt: int = 0) -> NDArray[np.float64]:
     """
     with np.errstate(over="ignore"):
         totals = _of_columns(X) if isinstance(X, np.ndarray) else _of_entries(sparse.csr_array(X))
-        found = _mixed(totals + np.uint64(salt % 2**32) * _GOLDEN)
-    return np.asarray((found >> np.uint64(11)).astype(np.float64) * 2.0**-53)
+        mixed = _mixed(totals + np.uint64(salt % 2**32) * _GOLDEN)
+    return np.asarray((mixed >> np.uint64(11)).astype(np.float64) * 2.0**-53)
 
 
 def _of_columns(X: NDArray[Any]) -> NDArray[np.uint64]:
@@ -38,7 +38,7 @@ def _of_columns(X: NDArray[Any]) -> NDArray[np.uint64]:
 
 
 def _of_entries(rows: Any) -> NDArray[np.uint64]:
-    """The same of a sparse matrix by rows."""
+    """Return the same of a sparse matrix by rows."""
     data = rows.data.astype(np.float32)
     mixed = np.where(data == 0, np.uint64(0), _entries(data, rows.indices.astype(np.uint64)))
     sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(mixed, dtype=np.uint64)])

@@ -28,12 +28,12 @@ class GroupAffine:
     squash: bool = False
 
     def scores(self, X: Matrix, group: NDArray[np.integer] | None = None) -> NDArray[np.float64]:
-        """Scores (n,) of raw features (n, d) and group codes (n,)."""
+        """Return the scores (n,) of raw features (n, d) and group codes (n,)."""
         assert group is not None
-        found = np.asarray(self.inner.scores(X, group), np.float64)
+        scores = np.asarray(self.inner.scores(X, group), np.float64)
         if self.squash:
-            found = 1 / (1 + np.exp(-np.clip(found, -500, 500)))
-        return np.asarray(self.scale[group] * found + self.shift[group])
+            scores = 1 / (1 + np.exp(-np.clip(scores, -500, 500)))
+        return np.asarray(self.scale[group] * scores + self.shift[group])
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,54 +55,54 @@ class ScoreLevels(StoredModel):
 
     @property
     def usable(self) -> bool:
-        """Whether the job's own model can score rows."""
+        """Tell whether the job's own model can score rows."""
         return bool(_innermost(self.main).usable)
 
     @property
     def uses_group(self) -> bool:
-        """Whether the score depends on the group."""
+        """Tell whether the score depends on the group."""
         return isinstance(self.main, GroupAffine) or bool(self.main.uses_group)
 
     @property
     def group_names(self) -> tuple[str, ...]:
-        """Names of the groups."""
+        """Return the names of the groups."""
         return tuple(_innermost(self.main).group_names)
 
     def scores(self, X: Matrix, group: NDArray[np.integer] | None = None) -> NDArray[np.float64]:
-        """Scores (n,) of the job's own model."""
+        """Return the scores (n,) of the job's own model."""
         return np.asarray(self.main.scores(X, group))
 
     def arrays(self) -> Arrays:
-        """What ``save`` writes, by name: each model's own arrays under a prefix."""
+        """Return what ``save`` writes, by name: each model's own arrays under a prefix."""
         content: dict[str, Any] = {"levels": list(self.levels)}
-        found: Arrays = {}
-        for place, model in enumerate([self.main, *self.levels.values()]):
-            found |= {f"{place}/{name}": values for name, values in _innermost(model).arrays().items()}
+        arrays: Arrays = {}
+        for index, model in enumerate([self.main, *self.levels.values()]):
+            arrays |= {f"{index}/{name}": values for name, values in _innermost(model).arrays().items()}
             if isinstance(model, GroupAffine):
-                found |= {f"{place}/affine/scale": model.scale, f"{place}/affine/shift": model.shift}
-                content[f"squash {place}"] = model.squash
-        return {"kind": np.array(self.kind), "content": np.array(json.dumps(content, sort_keys=True)), **found}
+                arrays |= {f"{index}/affine/scale": model.scale, f"{index}/affine/shift": model.shift}
+                content[f"squash {index}"] = model.squash
+        return {"kind": np.array(self.kind), "content": np.array(json.dumps(content, sort_keys=True)), **arrays}
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> Self:
-        """The models whose arrays these are."""
+        """Return the models whose arrays these are."""
         content = json.loads(str(arrays["content"]))
-        found = [_part(arrays, place, content) for place in range(1 + len(content["levels"]))]
-        return cls(found[0], dict(zip(content["levels"], found[1:], strict=True)))
+        models = [_level_model(arrays, index, content) for index in range(1 + len(content["levels"]))]
+        return cls(models[0], dict(zip(content["levels"], models[1:], strict=True)))
 
 
 MODEL = ScoreLevels
 
 
-def _part(arrays: Arrays, place: int, content: dict[str, Any]) -> Any:
-    """The model stored under a place's prefix, with its affine map by group if it has one."""
-    prefix = f"{place}/"
-    own = {name.removeprefix(prefix): values for name, values in arrays.items() if name.startswith(prefix)}
-    scale, shift = own.pop("affine/scale", None), own.pop("affine/shift", None)
-    inner = model_of(own)
+def _level_model(arrays: Arrays, index: int, content: dict[str, Any]) -> Any:
+    """Return the model stored under a place's prefix, with its affine map by group if it has one."""
+    prefix = f"{index}/"
+    stored = {name.removeprefix(prefix): values for name, values in arrays.items() if name.startswith(prefix)}
+    scale, shift = stored.pop("affine/scale", None), stored.pop("affine/shift", None)
+    inner = model_of(stored)
     if scale is None or shift is None:
         return inner
-    return GroupAffine(inner, scale, shift, bool(content[f"squash {place}"]))
+    return GroupAffine(inner, scale, shift, bool(content[f"squash {index}"]))
 
 
 def _innermost(model: Any) -> Any:

@@ -22,15 +22,15 @@ class StackedScore(Protocol):
 
     @property
     def size(self) -> int:
-        """Number of parameters, n."""
+        """Return the number of parameters, n."""
         ...
 
     def initial(self, generator: np.random.Generator) -> Array:
-        """Parameters (n,) from which a run begins."""
+        """Return the parameters (n,) from which a run begins."""
         ...
 
     def forward(self, theta: Array, X: Array) -> tuple[Array, Any]:
-        """Scores (R, B), and what :meth:`backward` needs."""
+        """Return the scores (R, B), and what :meth:`backward` needs."""
         ...
 
     def backward(self, theta: Array, cache: Any, residual: Array) -> Array:
@@ -46,7 +46,7 @@ class StackedLinear:
 
     @property
     def size(self) -> int:
-        """Number of parameters."""
+        """Return the number of parameters."""
         return self.n_inputs
 
     def initial(self, generator: np.random.Generator) -> Array:
@@ -54,7 +54,7 @@ class StackedLinear:
         return np.zeros(self.n_inputs)
 
     def forward(self, theta: Array, X: Array) -> tuple[Array, Any]:
-        """Scores (R, B)."""
+        """Return the scores (R, B)."""
         return (X @ theta[:, :, None])[..., 0], X
 
     def backward(self, theta: Array, cache: Any, residual: Array) -> Array:
@@ -89,28 +89,28 @@ class StackedMLP:
 
     @cached_property
     def size(self) -> int:
-        """Number of parameters."""
+        """Return the number of parameters."""
         return sum((n_in + 1) * n_out for n_out, n_in in self.shapes)
 
     def layers(self, theta: Array) -> list[tuple[Array, Array]]:
         """Views of weights (R, out, in) and biases (R, out) in theta (R, n)."""
-        out, first = [], 0
+        out, begin = [], 0
         for n_out, n_in in self.shapes:
-            middle, last = first + n_out * n_in, first + n_out * (n_in + 1)
-            out.append((theta[:, first:middle].reshape(-1, n_out, n_in), theta[:, middle:last]))
-            first = last
+            middle, last = begin + n_out * n_in, begin + n_out * (n_in + 1)
+            out.append((theta[:, begin:middle].reshape(-1, n_out, n_in), theta[:, middle:last]))
+            begin = last
         return out
 
     def initial(self, generator: np.random.Generator) -> Array:
         """Weights and biases uniform on ``+-1/sqrt(fan_in)``, PyTorch's default; as ``MLP.initialise`` draws them."""
-        parts = []
+        blocks = []
         for n_out, n_in in self.shapes:
             bound = n_in**-0.5
-            parts += [generator.uniform(-bound, bound, n_out * n_in), generator.uniform(-bound, bound, n_out)]
-        return np.concatenate(parts)
+            blocks += [generator.uniform(-bound, bound, n_out * n_in), generator.uniform(-bound, bound, n_out)]
+        return np.concatenate(blocks)
 
     def forward(self, theta: Array, X: Array) -> tuple[Array, Any]:
-        """Scores (R, B); the cache holds the input of every layer, and the scores."""
+        """Return the scores (R, B); the cache holds the input of every layer, and the scores."""
         layers = self.layers(theta)
         inputs = [X]
         for weight, bias in layers[:-1]:
@@ -130,26 +130,26 @@ class StackedMLP:
         if self.squash:
             residual = residual * scores * (1 - scores)
         gradient = np.empty((len(theta), self.size), theta.dtype)
-        layers, parts = self.layers(theta), self.layers(gradient)
+        layers, gradients = self.layers(theta), self.layers(gradient)
         delta = residual[..., None]
-        for place in range(len(layers) - 1, -1, -1):
-            by_weight, by_bias = parts[place]
-            np.matmul(delta.transpose(0, 2, 1), inputs[place], out=by_weight)
+        for index in range(len(layers) - 1, -1, -1):
+            by_weight, by_bias = gradients[index]
+            np.matmul(delta.transpose(0, 2, 1), inputs[index], out=by_weight)
             np.add.reduce(delta, axis=1, out=by_bias)
-            if place:
-                delta = delta @ layers[place][0]
-                z = inputs[place]
+            if index:
+                delta = delta @ layers[index][0]
+                z = inputs[index]
                 delta *= z > 0 if self.activation == "relu" else z * (1 - z)
         return gradient
 
     def state(self, theta: Array) -> dict[str, Array]:
-        """Parameters (n,) by the names that the PyTorch module gives them."""
-        found = {}
-        for place, (weight, bias) in enumerate(self.layers(theta[None])):
-            found[f"layers.{place}.weight"], found[f"layers.{place}.bias"] = weight[0].copy(), bias[0].copy()
-        return found
+        """Return the parameters (n,) by the names that the PyTorch module gives them."""
+        arrays = {}
+        for index, (weight, bias) in enumerate(self.layers(theta[None])):
+            arrays[f"layers.{index}.weight"], arrays[f"layers.{index}.bias"] = weight[0].copy(), bias[0].copy()
+        return arrays
 
 
 def make(n_inputs: int, hidden: Sequence[int]) -> StackedLinear | StackedMLP:
-    """A model with these hidden layers; a linear one, whose inputs hold the intercept, if there are none."""
+    """Return a model with these hidden layers; a linear one, whose inputs hold the intercept, if there are none."""
     return StackedMLP(n_inputs, tuple(hidden)) if hidden else StackedLinear(n_inputs)

@@ -32,16 +32,16 @@ class ScoreModel(Protocol):
 
     @property
     def usable(self) -> bool:
-        """Whether the model can score rows."""
+        """Tell whether the model can score rows."""
         ...
 
     @property
     def uses_group(self) -> bool:
-        """Whether the score depends on the group."""
+        """Tell whether the score depends on the group."""
         ...
 
     def scores(self, X: Matrix, group: NDArray[np.integer] | None = None) -> NDArray[np.float64]:
-        """Scores (n,) of raw features (n, d) and group codes (n,)."""
+        """Return the scores (n,) of raw features (n, d) and group codes (n,)."""
         ...
 
     def arrays(self) -> Arrays:
@@ -71,12 +71,12 @@ class StoredModel:
         return type(self).__module__.rpartition(".")[2]
 
     def arrays(self) -> Arrays:
-        """What ``save`` writes, by name."""
+        """Return what ``save`` writes, by name."""
         return {"kind": np.array(self.kind), **_entries(self)}
 
     @classmethod
     def from_arrays(cls, arrays: Arrays) -> Self:
-        """The model whose arrays these are."""
+        """Return the model whose arrays these are."""
         return cls(**_values(cls, arrays))
 
     def fault(self) -> str:
@@ -108,7 +108,7 @@ def load_model(path: str | Path) -> Any:
 
 
 def model_of(arrays: Arrays) -> Any:
-    """The model of whatever kind whose arrays these are.
+    """Return the model of whatever kind whose arrays these are.
 
     Raises:
         ValueError: no module of this package reads the kind.
@@ -116,8 +116,8 @@ def model_of(arrays: Arrays) -> Any:
     """
     kind = str(arrays["kind"])
     name = f"{__package__}.{MODULES.get(kind, kind)}"
-    known = kind.isidentifier() and importlib.util.find_spec(name) is not None
-    model = getattr(importlib.import_module(name), "MODEL", None) if known else None
+    is_module = kind.isidentifier() and importlib.util.find_spec(name) is not None
+    model = getattr(importlib.import_module(name), "MODEL", None) if is_module else None
     if model is None:
         raise ValueError(f"unknown kind of model {kind!r}")
     return model.from_arrays(arrays)
@@ -136,7 +136,7 @@ def check_features(X: Matrix, n_features: int) -> None:
 def group_codes(
     group: NDArray[np.integer] | None, n_rows: int, names: tuple[str, ...], uses_group: bool
 ) -> NDArray[np.int64]:
-    """Codes (n,) of the rows' groups; zeros where none are given and none are needed.
+    """Return the codes (n,) of the rows' groups; zeros where none are given and none are needed.
 
     Raises:
         DataError: groups missing or out of range.
@@ -182,28 +182,28 @@ def _stored(cls: Any) -> dict[str, Any]:
 
 
 def _entries(model: Any) -> Arrays:
-    """Arrays of a dataclass by name."""
-    found: Arrays = {}
+    """Return the arrays of a dataclass by name."""
+    entries: Arrays = {}
     for name, hint in _stored(model.__class__).items():
         value = getattr(model, name)
         if is_dataclass(hint):
-            found |= _entries(value)
+            entries |= _entries(value)
         elif isinstance(value, dict):
-            found |= {f"{name}/{key}": array for key, array in value.items()}
+            entries |= {f"{name}/{key}": array for key, array in value.items()}
         else:
-            found[name] = _CODECS[hint][0](value) if hint in _CODECS else value
-    return found
+            entries[name] = _CODECS[hint][0](value) if hint in _CODECS else value
+    return entries
 
 
 def _values(cls: Any, arrays: Arrays) -> dict[str, Any]:
     """Arguments of a dataclass, from its arrays."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for name, hint in _stored(cls).items():
         if is_dataclass(hint):
-            found[name] = hint(**_values(hint, arrays))  # type: ignore[operator]
+            values[name] = hint(**_values(hint, arrays))  # type: ignore[operator]
         elif getattr(hint, "__origin__", None) is dict:
             prefix = f"{name}/"
-            found[name] = {key.removeprefix(prefix): value for key, value in arrays.items() if key.startswith(prefix)}
+            values[name] = {key.removeprefix(prefix): value for key, value in arrays.items() if key.startswith(prefix)}
         else:
-            found[name] = _CODECS[hint][1](arrays[name]) if hint in _CODECS else arrays[name]
-    return found
+            values[name] = _CODECS[hint][1](arrays[name]) if hint in _CODECS else arrays[name]
+    return values

@@ -9,22 +9,22 @@ REMEDY = "needs PyTorch: run `make torch`"
 
 
 def available() -> bool:
-    """Whether PyTorch is installed."""
+    """Tell whether PyTorch is installed."""
     return find_spec("torch") is not None
 
 
-def require(what: str) -> None:
+def require(feature: str) -> None:
     """Refuse to go on without PyTorch.
 
     Raises:
         ConfigError: it is not installed.
     """
     if not available():
-        raise ConfigError(f"{what} {REMEDY}")
+        raise ConfigError(f"{feature} {REMEDY}")
 
 
 def pick_device(name: str) -> Any:
-    """The device meant by "cpu", "cuda" or "auto" (CUDA where there is some).
+    """Return the device meant by "cpu", "cuda" or "auto" (CUDA where there is some).
 
     Raises:
         ConfigError: "cuda", and there is none.

@@ -33,7 +33,7 @@ class TracedScore(StoredModel):
     trace: dict[str, NDArray[Any]] = field(repr=False)
 
     def __getattr__(self, name: str) -> Any:
-        """Everything else is the model's."""
+        """Return everything else is the model's."""
         if name in ("model", "trace"):  # not there yet while a copy is made
             raise AttributeError(name)
         return getattr(self.model, name)
@@ -45,20 +45,20 @@ class TracedScore(StoredModel):
 
     @property
     def usable(self) -> bool:
-        """Whether the model inside may score rows."""
+        """Tell whether the model inside may score rows."""
         return self.model.usable
 
     @property
     def uses_group(self) -> bool:
-        """Whether the model inside uses the group at prediction."""
+        """Tell whether the model inside uses the group at prediction."""
         return self.model.uses_group
 
     def scores(self, X: Any, group: NDArray[np.integer] | None = None) -> NDArray[np.float64]:
-        """Scores (n,) of the model inside."""
+        """Return the scores (n,) of the model inside."""
         return self.model.scores(X, group)
 
     def arrays(self) -> Arrays:
-        """The model's arrays, and the curves."""
+        """Return the model's arrays, and the curves."""
         return self.model.arrays() | {PREFIX + name: np.asarray(values) for name, values in self.trace.items()}
 
 
@@ -68,13 +68,13 @@ def read_trace(path: str | Path) -> dict[str, dict[str, NDArray[Any]]]:
     Raises:
         DataError: the file is missing or damaged.
     """
-    found: dict[str, dict[str, NDArray[Any]]] = {}
+    trace: dict[str, dict[str, NDArray[Any]]] = {}
     try:
         with np.load(path, allow_pickle=False) as stored:
             for name in stored.files:
                 if name.startswith(PREFIX):
                     candidate, _, quantity = name.removeprefix(PREFIX).rpartition("/")
-                    found.setdefault(candidate, {})[quantity] = stored[name]
+                    trace.setdefault(candidate, {})[quantity] = stored[name]
     except (OSError, ValueError, EOFError, KeyError) as error:
         raise DataError(f"{path}: not a readable model ({error}); delete the file and train again") from error
-    return found
+    return trace

@@ -18,7 +18,7 @@ from partialfair.data.files import atomic_path, read_json
 from partialfair.data.intervals import Interval
 from partialfair.errors import DataError
 from reproduction.cards.content import Content, read
-from reproduction.cards.rows import scored_rows
+from reproduction.cards.scored_rows import scored_rows
 from reproduction.grid import paths
 
 NAME = "model_card.md"

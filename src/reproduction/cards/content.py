@@ -11,12 +11,12 @@ import numpy as np
 from partialfair import plugins
 from partialfair.algorithms.measure import MISSED
 from partialfair.audit.measures import PARTIAL, QUALITY, WHOLE
-from partialfair.audit.words import title as plain_title
+from partialfair.audit.sentences import title as plain_title
 from partialfair.data.files import read_json
 from partialfair.data.intervals import Interval, bounds, format_interval, measure
 from partialfair.errors import DataError, PartialFairError
 from partialfair.models.stored import load_model
-from reproduction.cards.rows import SPLITS, by_convention, group_table, scored_rows, split_table
+from reproduction.cards.scored_rows import SPLITS, by_convention, group_table, scored_rows, split_table
 from reproduction.datasets.named import named_dataset
 from reproduction.grid import paths
 from reproduction.grid.config import kappa_text

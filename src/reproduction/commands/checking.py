@@ -9,7 +9,7 @@ from pathlib import Path
 from partialfair import plugins
 from partialfair.errors import ConfigError
 from reproduction.datasets.named import module_name
-from reproduction.grid import fingerprint, memo, papers
+from reproduction.grid import answer_cache, fingerprint, papers
 from reproduction.grid.checks import check_settings
 from reproduction.grid.config import Config
 
@@ -52,8 +52,8 @@ def check_common_metrics(folder: Path = COMMON) -> None:
     Raises:
         ConfigError: naming all such files.
     """
-    others = [path for path in sorted(folder.glob("[a-z]*.py")) if path.stem not in fingerprint.COMMON_METRICS]
-    if wrong := [path.name for path in others if re.search(r"^METRICS\b", path.read_text(encoding="utf-8"), re.M)]:
+    further = [path for path in sorted(folder.glob("[a-z]*.py")) if path.stem not in fingerprint.COMMON_METRICS]
+    if wrong := [path.name for path in further if re.search(r"^METRICS\b", path.read_text(encoding="utf-8"), re.M)]:
         raise ConfigError(
             f"metrics/{', metrics/'.join(wrong)}: the metrics of every run are fixed, as a new one would outdate all "
             "evaluations; move such a file to metrics/on_request, and name its metrics where they are wanted: metrics: "
@@ -99,23 +99,23 @@ def check_published(config: Config) -> None:
     from reproduction.verdicts import published
     from reproduction.verdicts.claim_checks import shown_as
 
-    shown = shown_as(config)
-    exhibits = {*config.params.exhibits, *shown}
-    known = {
+    kinds_by_exhibit = shown_as(config)
+    exhibits = {*config.params.exhibits, *kinds_by_exhibit}
+    names_by_field = {
         "dataset": {name for experiment in config.experiments.values() for name in experiment.runs},
         "algorithm": set(plugins.names("algorithms")),
     }
     for paper in config.papers:
-        own = papers.experiments(paper)
-        for row in published.load(paper) if own <= config.experiments.keys() else ():
+        experiments = papers.experiments(paper)
+        for row in published.load(paper) if experiments <= config.experiments.keys() else ():
             if row.exhibit not in exhibits:
                 hint = plugins.did_you_mean(row.exhibit, exhibits)
                 raise ConfigError(f"{row.where}: unknown exhibit {row.exhibit!r}; {hint}")
-            kinds = shown.get(row.exhibit, set())
-            for what, names in known.items() if kinds and kinds <= NAMED_AS_IN_THE_GRID else ():
-                name = getattr(row, what)
+            kinds = kinds_by_exhibit.get(row.exhibit, set())
+            for field, names in names_by_field.items() if kinds and kinds <= NAMED_AS_IN_THE_GRID else ():
+                name = getattr(row, field)
                 if name and name not in names:
-                    raise ConfigError(f"{row.where}: unknown {what} {name!r}; {plugins.did_you_mean(name, names)}")
+                    raise ConfigError(f"{row.where}: unknown {field} {name!r}; {plugins.did_you_mean(name, names)}")
 
 
 def check_labels(config: Config) -> None:
@@ -162,15 +162,15 @@ def _makes_numbers(module: str) -> bool:
 
 def without_folder(config: Config) -> list[str]:
     """Return a sentence on each paper of a grid that has no folder: nothing is held against its results."""
-    found, known = [], papers.folders()
+    sentences, folders = [], papers.folders()
     for paper in config.papers:
-        if paper not in known:
-            names = ", ".join(name for name, one in config.experiments.items() if one.paper == paper)
-            near = plugins.nearest(paper, known)
+        if paper not in folders:
+            names = ", ".join(name for name, experiment in config.experiments.items() if experiment.paper == paper)
+            near = plugins.nearest(paper, folders)
             hint = f"did you mean {near!r}?" if near else f"`partialfair new paper {paper}` writes one"
             about = papers.file(paper, papers.ABOUT)
-            found.append(f"{config.source}: no numbers or claims for the paper of {names}: no {about}; {hint}")
-    return found
+            sentences.append(f"{config.source}: no numbers or claims for the paper of {names}: no {about}; {hint}")
+    return sentences
 
 
 def check_grid_once(config: Config) -> None:
@@ -187,4 +187,4 @@ def check_grid_once(config: Config) -> None:
         check_grid(config)
         return "nothing to refuse"
 
-    memo.answer(f"grid {digest.hexdigest()}", check)
+    answer_cache.answer(f"grid {digest.hexdigest()}", check)

@@ -31,9 +31,9 @@ def _checked(dataset: str, config: Path) -> dict[str, Any]:
     from reproduction.datasets.named import check_entry
 
     entries = _options(config, [dataset])[1]
-    known = plugins.names("datasets")
-    if dataset not in entries and dataset not in known:
-        raise ConfigError(f"unknown dataset {dataset!r}; {plugins.did_you_mean(dataset, {*known, *entries})}")
+    names = plugins.names("datasets")
+    if dataset not in entries and dataset not in names:
+        raise ConfigError(f"unknown dataset {dataset!r}; {plugins.did_you_mean(dataset, {*names, *entries})}")
     options = entries.get(dataset, {})
     check_entry(dataset, options, str(config))
     return options

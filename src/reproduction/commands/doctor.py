@@ -53,13 +53,13 @@ class Check:
     Attributes:
         name: what was checked.
         state: ``ok``, ``warning`` (something optional) or ``missing``.
-        found: what is there.
+        finding: what is there.
         remedy: what to do, empty if nothing.
     """
 
     name: str
     state: State
-    found: str
+    finding: str
     remedy: str = ""
 
 
@@ -112,19 +112,26 @@ def _lock(lock: Path) -> Iterator[Check]:
         yield Check("versions", "warning", f"no {lock.name} here to compare with", "run this in a checkout")
         return
     pins = dict(re.findall(r"^([a-z0-9._-]+)==([^\s;\\]+)", lock.read_text(encoding="utf-8"), re.MULTILINE))
-    installed = {_canonical(found.name): found.version for found in metadata.distributions() if found.name}
-    other = [
+    installed = {
+        _canonical(distribution.name): distribution.version
+        for distribution in metadata.distributions()
+        if distribution.name
+    }
+    mismatched = [
         f"{name} {installed[name]} (lock: {pin})"
         for name, pin in sorted(pins.items())
         if name in installed and installed[name] != pin
     ]
     absent = sorted(name for name in pins if name not in installed)
-    state: State = "warning" if other or absent else "ok"
-    parts = [f"{len(pins) - len(other) - len(absent)} of {len(pins)} as in the lock"]
-    parts += [f"other versions: {', '.join(other[:5])}"] if other else []
-    parts += [f"not installed: {', '.join(absent[:5])}"] if absent else []
+    state: State = "warning" if mismatched or absent else "ok"
+    findings = [f"{len(pins) - len(mismatched) - len(absent)} of {len(pins)} as in the lock"]
+    findings += [f"other versions: {', '.join(mismatched[:5])}"] if mismatched else []
+    findings += [f"not installed: {', '.join(absent[:5])}"] if absent else []
     yield Check(
-        "versions", state, "; ".join(parts), "" if state == "ok" else "run `make test` or `make demo`, which install it"
+        "versions",
+        state,
+        "; ".join(findings),
+        "" if state == "ok" else "run `make test` or `make demo`, which install it",
     )
 
 
@@ -263,18 +270,18 @@ def _kernels() -> Iterator[Check]:
 
 def _gpu(config: "Config | None") -> Iterator[Check]:
     """Check PyTorch, which only jobs on a GPU and the comparison with peers use."""
-    wanted = config is not None and config.params.device == "cuda"
+    required = config is not None and config.params.device == "cuda"
     remedy = "`make torch`, or `make torch GPU=1` for CUDA"
     try:
         torch: Any = importlib.import_module("torch")
     except Exception as error:
-        state: State = "missing" if wanted else "warning"
+        state: State = "missing" if required else "warning"
         reason = "not installed" if isinstance(error, ModuleNotFoundError) else f"cannot be imported ({error})"
         yield Check("PyTorch", state, f"{reason}; only networks, jobs on a GPU and the extra peers need it", remedy)
         return
     if torch.cuda.is_available():
         yield Check("PyTorch", "ok", f"{torch.__version__}, GPU {torch.cuda.get_device_name(0)}")
-    elif wanted:
+    elif required:
         yield Check(
             "PyTorch", "missing", f"{torch.__version__}, no GPU, but params.yaml says device: cuda", "set device: auto"
         )

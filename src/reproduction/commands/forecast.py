@@ -36,8 +36,8 @@ class Forecast:
 
     def total(self, counts: Mapping[str, int]) -> float:
         """Return the seconds of as many steps of each rule; what is trained is taken to be what was missing."""
-        other = sum(count for rule, count in counts.items() if rule != TRAIN)
-        return OTHER * other + self._planned * counts.get(TRAIN, 0)
+        untrained = sum(count for rule, count in counts.items() if rule != TRAIN)
+        return OTHER * untrained + self._planned * counts.get(TRAIN, 0)
 
     def _training(self, run: str) -> float:
         folders = (str(folder) for folder in PurePosixPath(run).parents)
@@ -72,7 +72,7 @@ def recorded(config: "Config", targets: Iterable[str]) -> Forecast | None:
         for job in config.jobs(experiment):
             if not (job.path / paths.FIT).exists():
                 missing.add(str(job.path))
-        trainings |= _of(experiment)
+        trainings |= _seconds_of_runs(experiment)
     return Forecast(trainings, frozenset(missing)) if trainings else None
 
 
@@ -89,7 +89,7 @@ def experiments_of(config: "Config", targets: list[str]) -> list[str]:
     return list(dict.fromkeys(named)) or list(config.experiments)
 
 
-def _of(experiment: str) -> dict[str, float]:
+def _seconds_of_runs(experiment: str) -> dict[str, float]:
     """Seconds of an experiment's runs, from its collected table."""
     path = Path(paths.COLLECTED.format(experiment=experiment, table="runs"))
     if not path.is_file():

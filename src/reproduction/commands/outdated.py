@@ -43,9 +43,9 @@ def _outdated(config: "Config", experiments: Iterable[str]) -> Iterator[str]:
             files |= dict.fromkeys(
                 (paths.split(dataset, seed) for seed in config.seeds(experiment)), fingerprint.split(config, dataset)
             )
-            for path, wanted in files.items():
+            for path, expected in files.items():
                 made = _params(str(path))
-                if Path(path).is_file() and made != {repr(text) for text in wanted.texts()}:
+                if Path(path).is_file() and made != {repr(text) for text in expected.texts()}:
                     yield str(path)
 
 

@@ -47,13 +47,13 @@ class Command:
     """A command of Snakemake, as its parser reads it.
 
     Attributes:
-        words: its arguments.
+        arguments: its arguments.
         options: what the parser makes of them and of the profiles; ``None`` where another program uses Snakemake.
         local: whether jobs run on this machine.
         cores: the cores that jobs may use together on this machine.
     """
 
-    words: list[str] = field(default_factory=list)
+    arguments: list[str] = field(default_factory=list)
     options: Any = None
     local: bool = True
     cores: int | None = None
@@ -68,12 +68,12 @@ class Command:
         """
         if not argv or not {"snakemake", "snakemake.exe"} & {Path(argv[0]).name, Path(argv[0]).parent.name}:
             return cls()
-        words = _in_this_folder(argv[1:], snakefile)
+        arguments = _in_this_folder(argv[1:], snakefile)
         with redirect_stderr(io.StringIO()):  # it says a second time which profiles it reads
-            options = import_module("snakemake.cli").parse_args(words)[1]
+            options = import_module("snakemake.cli").parse_args(arguments)[1]
         registry = import_module("snakemake_interface_executor_plugins.registry").ExecutorPluginRegistry()
         local = registry.get_plugin(options.executor or "local").common_settings.local_exec
-        return cls(words, options, local, _cores(words, options) if local else None)
+        return cls(arguments, options, local, _cores(arguments, options) if local else None)
 
     @property
     def makes_results(self) -> bool:
@@ -81,26 +81,26 @@ class Command:
         return self.options is not None and not any(getattr(self.options, name, None) for name in MAKES_NOTHING)
 
 
-def _in_this_folder(words: Sequence[str], snakefile: str | Path) -> list[str]:
+def _in_this_folder(arguments: Sequence[str], snakefile: str | Path) -> list[str]:
     """Return a command without ``--directory``, as it would be given in that folder, where this process is by now."""
-    end = list(words).index("--") if "--" in words else len(words)
-    options, rest = list(words[:end]), list(words[end:])
+    end = list(arguments).index("--") if "--" in arguments else len(arguments)
+    options, targets = list(arguments[:end]), list(arguments[end:])
     for name in ("--directory", "-d"):
         if name in options[:-1]:
-            place = options.index(name)
-            del options[place : place + 2]
+            position = options.index(name)
+            del options[position : position + 2]
     options = [word for word in options if not word.startswith("--directory=")]
     if len(options) < end and not _is_named(options, "--snakefile", "-s"):
         options = ["--snakefile", str(Path(snakefile).absolute()), *options]
-    return [*options, *rest]
+    return [*options, *targets]
 
 
-def _cores(words: Sequence[str], options: Any) -> int | None:
+def _cores(arguments: Sequence[str], options: Any) -> int | None:
     """Return the cores of a run on this machine: those of ``--cores``, or at most all and at most ``--jobs``."""
     parser = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
     parser.add_argument("--cores", "-c", nargs="?", const="all", default="all")
-    end = words.index("--") if "--" in words else len(words)
-    if parser.parse_known_args(words[:end])[0].cores != "all":
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    if parser.parse_known_args(arguments[:end])[0].cores != "all":
         return options.cores
     limits = [core_limit(), options.cores, options.jobs]
     return min(limit for limit in limits if isinstance(limit, int))
@@ -149,24 +149,24 @@ def _unknown_keys(command: Command, config: Mapping[str, Any]) -> list[str]:
 def _other_executors(command: Command) -> list[str]:
     """Return a sentence on a personal profile whose executor would give way to that of the default profile."""
     options = command.options
-    if options.workflow_profile or _is_named(command.words, "--executor", "-e"):
+    if options.workflow_profile or _is_named(command.arguments, "--executor", "-e"):
         return []
     for name in options.profile or []:
         profile = import_module("snakemake.cli").get_profile_dir(str(name))
         content = yaml.safe_load(Path(profile[1]).read_text(encoding="utf-8")) if profile else None
         if isinstance(content, dict) and "executor" in content:
-            by = "--profile " if _is_named(command.words, "--profile") else "SNAKEMAKE_PROFILE="
-            unset = ", or unset SNAKEMAKE_PROFILE to work on this machine" if by.endswith("=") else ""
+            origin = "--profile " if _is_named(command.arguments, "--profile") else "SNAKEMAKE_PROFILE="
+            unset = ", or unset SNAKEMAKE_PROFILE to work on this machine" if origin.endswith("=") else ""
             return [
-                f"{by}{name} names the executor {content['executor']}, and that of workflow/profiles/default would run "
-                f"all jobs on this machine in its place; say `partialfair run --profile {name}`, or `snakemake "
+                f"{origin}{name} names the executor {content['executor']}, and that of workflow/profiles/default would "
+                f"run all jobs on this machine in its place; say `partialfair run --profile {name}`, or `snakemake "
                 f"--workflow-profile {name}`{unset}"
             ]
     return []
 
 
-def _is_named(words: Sequence[str], *options: str) -> bool:
-    return any(word.split("=")[0] in options for word in words)
+def _is_named(arguments: Sequence[str], *options: str) -> bool:
+    return any(word.split("=")[0] in options for word in arguments)
 
 
 def _touched(options: Any) -> list[str]:
@@ -188,10 +188,10 @@ def cluster_faults(options: Any) -> list[str]:
             [status] if isinstance(status, str) else [],
         )
     launch = getattr(options, "warm_launch", None)
-    words = shlex.split(launch) if options.executor == "warm" and isinstance(launch, str) else []
-    if words and shutil.which(words[0]) is None:
+    launcher = shlex.split(launch) if options.executor == "warm" and isinstance(launch, str) else []
+    if launcher and shutil.which(launcher[0]) is None:
         return [
-            f"{words[0]}, which the profile's warm-launch starts allocations with, is not on the PATH; start this "
+            f"{launcher[0]}, which the profile's warm-launch starts allocations with, is not on the PATH; start this "
             "where it is, as on a login node, or leave out the profile"
         ]
     return []
@@ -240,10 +240,10 @@ def make_by_content(command: Command, agreement: "Agreement") -> None:
         for line in explained(agreement, targets):
             print(line, file=sys.stderr, flush=True)
         return
-    words = command.words
-    end = words.index("--") if "--" in words else len(words)
+    before = command.arguments
+    end = before.index("--") if "--" in before else len(before)
     sys.stdout.flush()
-    arguments = [sys.executable, "-m", "snakemake", *words[:end], *further, *words[end:]]
+    arguments = [sys.executable, "-m", "snakemake", *before[:end], *further, *before[end:]]
     os.execv(sys.executable, arguments)  # noqa: S606 (no shell is wanted)
 
 
@@ -281,5 +281,5 @@ def _cost(agreement: "Agreement", targets: Sequence[str]) -> str:
         return line
     names = ("experiment", "dataset", "algorithm", "seed")
     wildcards = ({name: str(getattr(job, name)) for name in names} | {"kappa": job.kappa_text} for job in absent)
-    minutes = sum(forecast.step(TRAIN, of) for of in wildcards) / 60
+    minutes = sum(forecast.step(TRAIN, values) for values in wildcards) / 60
     return f"{line}: about {minutes:,.1f} minutes of one core, by what they took before"

@@ -94,14 +94,14 @@ class Progress:
             self._running.pop(event["jobid"], None)
             self.failed += 1
             # Indented lines are details, such as the whole call of sbatch.
-            said = "; ".join(line for line in (event["rule_msg"] or "").splitlines() if line == line.strip() != "")
-            self.faults.append(f"Error in rule {event['rule_name']}: {said}".removesuffix(": "))
+            message = "; ".join(line for line in (event["rule_msg"] or "").splitlines() if line == line.strip() != "")
+            self.faults.append(f"Error in rule {event['rule_name']}: {message}".removesuffix(": "))
             self.faults += _sentences(event["log"] or ())
         elif name == "group_error":
             self.faults.append(f"Error in group {event['groupid']}")
         elif name == "error":
             self.locked = self.locked or event["exception"] == LOCKED
-            self.faults += _first(event["text"])
+            self.faults += _error_line(event["text"])
         elif name is None:
             self._heard(event["text"], event["warning"])
 
@@ -140,22 +140,22 @@ class Progress:
         spent = now - self.start
         if not self.total:
             return f"{_clock(spent)}  {self.doing}"
-        left = None if self.stopping else self.left(now)
-        told = "" if left is None else f", about {_clock(left)} left"
+        remaining = None if self.stopping else self.seconds_left(now)
+        told = "" if remaining is None else f", about {_clock(remaining)} left"
         failed = f"  {self.failed} failed" if self.failed else ""
         share = f"{100 * self.done // self.total}%"
         return f"{self.done} of {self.total} steps ({share})  {_clock(spent)}{told}{failed}  {self.doing}"
 
-    def left(self, now: float) -> float | None:
+    def seconds_left(self, now: float) -> float | None:
         """Return the seconds that the steps left take, ``None`` if too little is known.
 
         Each rule goes on at the pace that its steps have had, or that all have had; as many steps run at once as ever
         did; what a running step has spent is taken off its time.
         """
-        known, spent = sum(self._expected.values()), sum(self._spent.values())
-        if not (known and 0 < self.done < self.total):
+        expected, spent = sum(self._expected.values()), sum(self._spent.values())
+        if not (expected and 0 < self.done < self.total):
             return None
-        general = spent / known
+        general = spent / expected
 
         def pace(rule: str) -> float:
             return self._spent[rule] / self._expected[rule] if self._expected[rule] else general
@@ -179,7 +179,7 @@ class Progress:
         return max(0.0, self._forecast.total({rule: self.counts[rule]}) - self._begun_seconds[rule]) / waiting
 
 
-def _first(text: str) -> list[str]:
+def _error_line(text: str) -> list[str]:
     """Return an error as one line: what it is, and why."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     taken = 1
@@ -190,18 +190,18 @@ def _first(text: str) -> list[str]:
 
 def _sentences(logs: Iterable[str]) -> list[str]:
     """Return what a job that failed says of itself in its log."""
-    found: list[str] = []
+    sentences: list[str] = []
     for path in logs:
         with suppress(OSError):
             lines = Path(path).read_text(encoding="utf-8", errors="replace").splitlines()
-            found += [line for line in lines if line.startswith("partialfair: ")]
-    return found
+            sentences += [line for line in lines if line.startswith("partialfair: ")]
+    return sentences
 
 
 def _clock(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
+    minutes, seconds_of_minute = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"
+    return f"{hours}:{minutes:02d}:{seconds_of_minute:02d}" if hours else f"{minutes}:{seconds_of_minute:02d}"
 
 
 class Stop:
@@ -237,11 +237,11 @@ class Stop:
     def attend(self, process: "subprocess.Popen[bytes]", seen: Progress, now: float) -> None:
         """Pass on what came since the last time."""
         while self._received:
-            number, first = self._received.pop(0), not self.number
-            if first:
+            number, is_first = self._received.pop(0), not self.number
+            if is_first:
                 self.number, self.failed = number, seen.failed
             seen.doing, seen.stopping = "stopping", True
-            if number == signal.SIGTERM and first:
+            if number == signal.SIGTERM and is_first:
                 process.send_signal(number)
             elif self._interrupt_at == math.inf:
                 self._interrupt_at = now + (_PATIENCE if number == signal.SIGINT else 0)
@@ -283,10 +283,14 @@ def follow(
     log.parent.mkdir(parents=True, exist_ok=True)
     events = log.with_suffix(".jsonl")
     events.unlink(missing_ok=True)
-    with log.open("w", encoding="utf-8") as kept, log.open(encoding="utf-8", errors="replace") as read, Stop() as stop:
-        process = subprocess.Popen(_with_events(command, events), stdout=kept, stderr=subprocess.STDOUT)
-        shown = _Lines(read) if verbose else None
-        seen = _watch(process, _Lines.of(events), shown, stream, stop, Progress(time.time(), forecast))
+    with (
+        log.open("w", encoding="utf-8") as output,
+        log.open(encoding="utf-8", errors="replace") as read,
+        Stop() as stop,
+    ):
+        process = subprocess.Popen(_with_events(command, events), stdout=output, stderr=subprocess.STDOUT)
+        echo = _Lines(read) if verbose else None
+        seen = _watch(process, _Lines.of(events), echo, stream, stop, Progress(time.time(), forecast))
     status = process.returncode
     for note in () if verbose else dict.fromkeys(seen.notes):
         print(note, file=stream)
@@ -317,8 +321,8 @@ def planned(command: Sequence[str], log: Path) -> tuple[dict[str, int], int, lis
     """
     events = log.with_suffix(".jsonl")
     events.unlink(missing_ok=True)
-    with log.open("w", encoding="utf-8") as kept:
-        done = subprocess.run(_with_events(command, events), stdout=kept, stderr=subprocess.STDOUT, check=False)
+    with log.open("w", encoding="utf-8") as output:
+        done = subprocess.run(_with_events(command, events), stdout=output, stderr=subprocess.STDOUT, check=False)
     seen = Progress(time.time())
     for line in _Lines.of(events).lines():
         seen.take(json.loads(line))
@@ -329,11 +333,11 @@ def _with_events(command: Sequence[str], events: Path) -> list[str]:
     """Return a command of Snakemake with the plug-in that writes its events."""
     if list(command[1:3]) != ["-m", "snakemake"] or find_spec(PLUGIN) is None:
         return list(command)
-    rest = list(command[3:])
-    if "--logger-events-file" in rest:  # repeated by `partialfair resume`
-        place = rest.index("--logger-events-file")
-        del rest[place - 2 : place + 2]
-    return [*command[:3], "--logger", "events", "--logger-events-file", str(events), *rest]
+    arguments = list(command[3:])
+    if "--logger-events-file" in arguments:  # repeated by `partialfair resume`
+        position = arguments.index("--logger-events-file")
+        del arguments[position - 2 : position + 2]
+    return [*command[:3], "--logger", "events", "--logger-events-file", str(events), *arguments]
 
 
 def _last_line(log: Path) -> list[str]:
@@ -365,16 +369,16 @@ class _Lines:
 
 
 def at_times(
-    say: Callable[[str], object], every: float = _PLAIN, clock: Callable[[], float] = time.monotonic
+    report: Callable[[str], object], pause: float = _PLAIN, clock: Callable[[], float] = time.monotonic
 ) -> Callable[[str], None]:
     """Return a function that says its text, but not before some seconds have gone by since it last did."""
-    said = clock()
+    last_time = clock()
 
     def told(text: str) -> None:
-        nonlocal said
-        if clock() - said >= every:
-            say(text)
-            said = clock()
+        nonlocal last_time
+        if clock() - last_time >= pause:
+            report(text)
+            last_time = clock()
 
     return told
 
@@ -388,7 +392,7 @@ def _watch(
     seen: Progress,
 ) -> Progress:
     """Show the progress of a process, or all that it says, until it ends."""
-    shown, terminal = 0.0, stream.isatty()
+    last_shown, terminal = 0.0, stream.isatty()
     while True:
         ended = process.poll() is not None
         for line in events.lines():
@@ -401,9 +405,9 @@ def _watch(
         elif terminal:
             width = shutil.get_terminal_size().columns - 1
             stream.write(f"\r\x1b[2K{seen.text(now)[:width]}")
-        elif ended or now - shown > _PLAIN:
+        elif ended or now - last_shown > _PLAIN:
             stream.write(seen.text(now) + "\n")
-            shown = now
+            last_shown = now
         stream.flush()
         if ended:
             stream.write("\n" if terminal and output is None else "")

@@ -61,12 +61,12 @@ def list_plugins(
     """List the plug-ins to choose from, yours included."""
     from reproduction.commands.listing import listed
 
-    found = listed(kind.value)
+    plugins = listed(kind.value)
     if as_json:
-        print_json(found)
+        print_json(plugins)
         return
-    for name, words in found.items():
-        print(f"{name:<{max(map(len, found))}}  {words}")
+    for name, description in plugins.items():
+        print(f"{name:<{max(map(len, plugins))}}  {description}")
 
 
 @app.command(rich_help_panel=PROJECT)
@@ -82,9 +82,9 @@ def doctor(
 
     checks = examine(".", config)
     if as_json:
-        print_json([{"name": c.name, "state": c.state, "found": c.found, "remedy": c.remedy} for c in checks])
+        print_json([{"name": c.name, "state": c.state, "found": c.finding, "remedy": c.remedy} for c in checks])
     for check in () if as_json else checks:
-        print(f"{check.state:<8} {check.name}: {check.found}" + (f" -> {check.remedy}" if check.remedy else ""))
+        print(f"{check.state:<8} {check.name}: {check.finding}" + (f" -> {check.remedy}" if check.remedy else ""))
     raise typer.Exit(int(failed(checks)))
 
 
@@ -114,36 +114,9 @@ def run(
     from reproduction.commands.reproduce import Limits, make, select
     from reproduction.grid.config import load_config
 
-    whole, limits = load_config(config), Limits(seeds, minutes, cores, profile, verbose)
+    grid, limits = load_config(config), Limits(seeds, minutes, cores, profile, verbose)
     for selection in select(targets or [], datasets, methods, seeds):
-        make(whole, selection, limits, dry_run)
-
-
-@app.command(rich_help_panel=PROJECT)
-def unchanged(
-    target: Annotated[str, typer.Argument(help="An experiment, an exhibit, or a target such as paper.")] = "all",
-    config: ConfigOption = PARAMS,
-    record: Annotated[bool, typer.Option("--record", help="Ask Snakemake, and note that all is made.")] = False,
-) -> None:
-    """Say whether anything has changed since all was made.
-
-    It takes seconds, where Snakemake takes half a minute. Exit status 1 if something has, or if it is not known.
-    """
-    from reproduction.commands import unchanged as look
-    from reproduction.commands.runner import require_targets
-
-    if record:
-        look.record(target, config)
-        return
-    changed = look.changes(target, config)
-    if changed is None:
-        require_targets([target], config)
-        print(f"{target}: not known to be made; --record asks Snakemake")
-        raise typer.Exit(1)
-    if changed:
-        print(f"{target}: changed since all was made: {', '.join(changed)}")
-        raise typer.Exit(1)
-    print(f"{target}: nothing to do; no file, setting, source or package has changed since all was made")
+        make(grid, selection, limits, dry_run)
 
 
 @app.command(rich_help_panel=PROJECT)

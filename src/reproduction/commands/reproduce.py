@@ -43,12 +43,12 @@ def reproduce(
     from reproduction.grid.config import load_config
     from reproduction.grid.narrowed import Selection
 
-    whole = load_config(config)
-    if exhibit not in whole.params.exhibits:
-        hint = did_you_mean(exhibit, whole.params.exhibits)
+    grid = load_config(config)
+    if exhibit not in grid.params.exhibits:
+        hint = did_you_mean(exhibit, grid.params.exhibits)
         raise ConfigError(f"{config}: no figure or table {exhibit!r}; {hint}")
     selection = Selection(exhibit, seeds or 1, _names(datasets), _names(methods))
-    make(whole, selection, Limits(seeds, minutes, cores), dry_run)
+    make(grid, selection, Limits(seeds, minutes, cores), dry_run)
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def select(targets: list[str], datasets: str, methods: str, seeds: int | None) -
     return [Selection(target, seeds or 1, _names(datasets), _names(methods)) for target in targets or [ALL]]
 
 
-def make(whole: "Config", selection: "Selection", limits: Limits, dry_run: bool = False) -> None:
+def make(config: "Config", selection: "Selection", limits: Limits, dry_run: bool = False) -> None:
     """Say what a selection costs, make it in a folder of its own, and write its page.
 
     Raises:
@@ -102,19 +102,19 @@ def make(whole: "Config", selection: "Selection", limits: Limits, dry_run: bool 
 
     if not Path("Snakefile").is_file():
         raise ConfigError(f"{Path.cwd()}: no Snakefile; run this in a checkout of the project")
-    narrowed(whole, selection)  # refuses what is not there before anything is drawn
+    narrowed(config, selection)  # refuses what is not there before anything is drawn
     folder = FOLDER / selection.target
-    if selection.target in whole.params.exhibits and not dry_run:
-        print(_redrawn(whole, selection.target, folder / "committed"), flush=True)
-    selection, said = _affordable(whole, selection, folder, limits)
+    if selection.target in config.params.exhibits and not dry_run:
+        print(_redrawn(config, selection.target, folder / "committed"), flush=True)
+    selection, cost_lines = _affordable(config, selection, folder, limits)
     if dry_run:
-        print("\n".join([*said, f"made in {folder}, and committed results stay as they are; nothing was run"]))
+        print("\n".join([*cost_lines, f"made in {folder}, and committed results stay as they are; nothing was run"]))
         return
-    print("; ".join(said), flush=True)
-    _run(whole, selection, folder, limits)
+    print("; ".join(cost_lines), flush=True)
+    _run(config, selection, folder, limits)
     from reproduction.jobs.reproduction import write_page
 
-    print(write_page(whole, selection, Path(), folder))
+    print(write_page(config, selection, Path(), folder))
 
 
 def _names(text: str) -> tuple[str, ...]:
@@ -132,12 +132,12 @@ def _redrawn(config: "Config", exhibit: str, out: Path) -> str:
     except PartialFairError as error:
         shutil.copytree(source, out, dirs_exist_ok=True)
         how = f"copied, as it cannot be drawn from the committed tables alone: {error}"
-    shown = next((path for suffix in ("png", "html", "csv") for path in sorted(out.glob(f"*.{suffix}"))), out)
-    return f"the committed {exhibit}: {shown} ({how})"
+    picture = next((path for suffix in ("png", "html", "csv") for path in sorted(out.glob(f"*.{suffix}"))), out)
+    return f"the committed {exhibit}: {picture} ({how})"
 
 
 def _affordable(
-    whole: "Config", selection: "Selection", folder: Path, limits: Limits
+    config: "Config", selection: "Selection", folder: Path, limits: Limits
 ) -> tuple["Selection", tuple[str, str]]:
     """Return a selection with as many seeds as keep the limit, and its steps and cost in words.
 
@@ -150,22 +150,22 @@ def _affordable(
     from reproduction.jobs import cost
 
     speed, cores, minutes = cost.speed(), limits.processors, limits.minutes
-    available = max(len(whole.seeds(name)) for name in narrowed(whole, selection).experiments)
+    available = max(len(config.seeds(name)) for name in narrowed(config, selection).experiments)
 
-    def of(count: int) -> cost.Cost:
-        return cost.cost(narrowed(whole, replace(selection, seeds=count)), Path(), folder, speed)
+    def cost_of(count: int) -> cost.Cost:
+        return cost.cost(narrowed(config, replace(selection, seeds=count)), Path(), folder, speed)
 
     seeds = min(selection.seeds, available)
     if minutes is not None:
-        fitting = [count for count in range(1, available + 1) if of(count).minutes(cores) <= minutes]
+        fitting = [count for count in range(1, available + 1) if cost_of(count).minutes(cores) <= minutes]
         if not fitting:
-            needed = of(1).minutes(cores)
+            needed = cost_of(1).minutes(cores)
             raise ConfigError(
                 f"--minutes {minutes:g}: one seed of {selection.target} takes about {needed:.1f} minutes on {cores} "
                 "cores here; name some of its --datasets or --methods, or allow more minutes"
             )
         seeds = max(fitting)
-    estimate = of(seeds)
+    estimate = cost_of(seeds)
     steps = ", ".join(f"{rule} {count}" for rule, count in estimate.steps.items() if count)
     unknown = f"; no time is recorded of {estimate.unknown} trainings" if estimate.unknown else ""
     took = (
@@ -175,7 +175,7 @@ def _affordable(
     return replace(selection, seeds=seeds), (f"{seeds} of {available} seeds: {steps}", took)
 
 
-def _run(whole: "Config", selection: "Selection", folder: Path, limits: Limits) -> None:
+def _run(config: "Config", selection: "Selection", folder: Path, limits: Limits) -> None:
     """Train and evaluate a selection in its folder, which has the source and the raw files of this checkout.
 
     Raises:
@@ -193,15 +193,15 @@ def _run(whole: "Config", selection: "Selection", folder: Path, limits: Limits) 
         link.parent.mkdir(parents=True, exist_ok=True)
         if not link.is_symlink():
             link.symlink_to(root / name)
-    part = narrowed(whole, selection)
+    grid = narrowed(config, selection)
     with atomic_path(folder / PARAMS) as path:
-        path.write_text(as_yaml(part.params), encoding="utf-8")
+        path.write_text(as_yaml(grid.params), encoding="utf-8")
     os.environ.setdefault("NUMBA_CACHE_DIR", str(root / ".cache" / "numba"))
     os.environ.pop("PARTIALFAIR_PARAMS", None)
-    os.environ[AGAIN] = shlex.join(selection.command(whole))
+    os.environ[AGAIN] = shlex.join(selection.command(config))
     os.chdir(folder)
     try:
-        targets = [*paths.collected(part.experiments)]
+        targets = [*paths.collected(grid.experiments)]
         status = run_workflow(targets, PARAMS, limits.cores, profile=limits.profile, verbose=limits.verbose)
     finally:
         os.chdir(root)

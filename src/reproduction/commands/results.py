@@ -147,7 +147,7 @@ def verify(
 
     from reproduction.commands.progress import at_times
     from reproduction.verify import verify as run
-    from reproduction.verify.torn_lock import remove_torn_lock
+    from reproduction.verify.dvc_lock import remove_torn_lock
 
     console = Console(stderr=True)
     if damage and (torn := remove_torn_lock()):
@@ -157,9 +157,9 @@ def verify(
         chain = run(config, experiment, deep, progress=progress, damage=damage, again=retrain)
     good = chain.is_whole and not (complete and chain.absent)
     if as_json:
-        found = {name: [asdict(one) for one in getattr(chain, name)] for name in ("links", "breaks")}
+        facts = {name: [asdict(fact) for fact in getattr(chain, name)] for name in ("links", "breaks")}
         counts = {name: getattr(chain, name) for name in ("absent", "unfollowed", "elsewhere")}
-        print_json({"passed": good, "whole": chain.is_whole, **found, **counts})
+        print_json({"passed": good, "whole": chain.is_whole, **facts, **counts})
     for line in () if as_json else (*chain.lines(), chain.summary()):
         print(line)
     raise typer.Exit(0 if good else 1)

@@ -92,8 +92,8 @@ def run_workflow(
         if verbose:
             return subprocess.run(command, check=False).returncode
         return _plan(command, grid, targets, cores)
-    given = {"--config": str(config) if config != PARAMS else "", "--profile": profile, "--datasets": datasets}
-    options = [word for name, value in given.items() if value for word in (name, value)]
+    flags = {"--config": str(config) if config != PARAMS else "", "--profile": profile, "--datasets": datasets}
+    options = [word for name, value in flags.items() if value for word in (name, value)]
     for line in _explained(grid, targets):
         print(line, file=sys.stderr)
     again = partial(_continues, ["partialfair", "run", *targets, "--cores", cores, *options])
@@ -190,9 +190,9 @@ def _profile_options(profile: str | None) -> list[str]:
     if not (folder / "config.yaml").is_file() and Path(profile).is_dir():
         folder = Path(profile)
     if not any(folder.glob("config*.yaml")):
-        known = ", ".join(sorted(path.parent.name for path in folder.parent.glob("*/config.yaml")))
+        profiles = ", ".join(sorted(path.parent.name for path in folder.parent.glob("*/config.yaml")))
         raise ConfigError(
-            f"--profile {profile!r}: no {folder}/config.yaml; choose from {known}, or name another profile's folder"
+            f"--profile {profile!r}: no {folder}/config.yaml; choose from {profiles}, or name another profile's folder"
         )
     return ["--workflow-profile", str(folder)]
 
@@ -206,16 +206,17 @@ def idle(config: "Config", targets: Sequence[str]) -> Iterator[str]:
     """
     from pyarrow import ArrowException, parquet
 
-    shown = [config.params.exhibits[name].experiments for name in targets if name in config.params.exhibits]
-    wanted = {*targets, *chain.from_iterable(shown)}
-    for name in (name for name in config.experiments if name in wanted or not targets):
+    of_exhibits = [config.params.exhibits[name].experiments for name in targets if name in config.params.exhibits]
+    names = {*targets, *chain.from_iterable(of_exhibits)}
+    for name in (name for name in config.experiments if name in names or not targets):
         try:
             path = paths.COLLECTED.format(experiment=name, table="runs")
-            found = parquet.read_table(path, columns=["status"]).column("status").to_pylist()
+            statuses = parquet.read_table(path, columns=["status"]).column("status").to_pylist()
         except (ArrowException, KeyError, OSError):  # not collected yet
             continue
-        if count := found.count("not_applicable"):
-            yield f"{name}: in {count:,} of {len(found):,} runs the method does not apply; `reason` in {path} says why"
+        if count := statuses.count("not_applicable"):
+            runs = f"{count:,} of {len(statuses):,} runs"
+            yield f"{name}: in {runs} the method does not apply; `reason` in {path} says why"
 
 
 @contextmanager
@@ -229,9 +230,9 @@ def alone() -> Iterator[None]:
     """
     _refuse_beside_another()
     LOG.parent.mkdir(parents=True, exist_ok=True)
-    with LOG.with_suffix(".lock").open("w") as held:
+    with LOG.with_suffix(".lock").open("w") as lock:
         try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise PartialFairError("another run has just begun in this folder; wait for it, or stop it") from None
         except OSError:  # the folder is on a file system without locks
@@ -245,7 +246,7 @@ def _refuse_beside_another() -> None:
     Raises:
         PartialFairError: one runs on this machine.
     """
-    from reproduction.jobs.orphans import is_snakemake_here
+    from reproduction.jobs.orphaned_jobs import is_snakemake_here
     from reproduction.jobs.resume import read_record, stopping
 
     record = None
@@ -321,17 +322,17 @@ def require_targets(targets: Sequence[str], config: Path, datasets: Sequence[str
     from reproduction.grid.config import load_config
 
     grid = load_config(config)
-    known = sorted({*TARGETS, *grid.experiments, *grid.params.exhibits})
+    target_names = sorted({*TARGETS, *grid.experiments, *grid.params.exhibits})
     faults = []
     for target in targets:
-        if target not in known and "/" not in target and "." not in target:
-            near = ", ".join(get_close_matches(target, known, n=3, cutoff=0))
+        if target not in target_names and "/" not in target and "." not in target:
+            near = ", ".join(get_close_matches(target, target_names, n=3, cutoff=0))
             faults.append(f"{config}: there is no target {target!r}; the nearest are {near}")
-    every = {*grid.datasets, *plugins.names("datasets")}
+    dataset_names = {*grid.datasets, *plugins.names("datasets")}
     faults += [
-        f"--datasets: unknown dataset {dataset!r}; {plugins.did_you_mean(dataset, every)}"
+        f"--datasets: unknown dataset {dataset!r}; {plugins.did_you_mean(dataset, dataset_names)}"
         for dataset in datasets
-        if dataset not in every
+        if dataset not in dataset_names
     ]
     if faults:
         raise ConfigError("\n".join(faults))

@@ -62,8 +62,8 @@ def evaluate(
     grid = load_config(config)
     job = grid.job(experiment, dataset, algorithm, kappa, seed)
     model, fit, folder = model or job.path / paths.MODEL, fit or job.path / paths.FIT, out or job.path
-    wanted = fingerprint.evaluation(grid, job)
-    metrics = run(model, fit, table or job.table, split or job.split, folder, wanted.settings)
+    expected = fingerprint.evaluation(grid, job)
+    metrics = run(model, fit, table or job.table, split or job.split, folder, expected.settings)
     # Not part of the job above, so that a word in the card makes no evaluation outdated.
     card.write(folder, model, fit)
     print(f"{folder / paths.METRICS}: {metrics['status']}")
@@ -86,17 +86,17 @@ def spread(
     from statistics import median
 
     from reproduction.grid.config import load_config
-    from reproduction.jobs.spread import spread as run
+    from reproduction.jobs.perturbation_study import spread as run
 
     grid = load_config(config)
-    found = run(grid, grid.job(experiment, dataset, algorithm, kappa, seed), repeats)
-    width = max(map(len, found.values), default=0)
+    perturbed = run(grid, grid.job(experiment, dataset, algorithm, kappa, seed), repeats)
+    width = max(map(len, perturbed.values), default=0)
     print(f"{'metric on test rows':<{width}}{'value':>12}{'median move':>14}{'largest move':>14}")
-    for name, value in found.values.items():
-        print(f"{name:<{width}}{value:>12.6f}{median(found.moves[name]):>14.1e}{max(found.moves[name]):>14.1e}")
-    if found.chosen[0]:
-        same = sum(chosen == found.chosen[0] for chosen in found.chosen[1:])
-        print(f"tuning chose {found.chosen[0]}, and the same in {same} of {repeats} repetitions")
+    for name, value in perturbed.values.items():
+        print(f"{name:<{width}}{value:>12.6f}{median(perturbed.moves[name]):>14.1e}{max(perturbed.moves[name]):>14.1e}")
+    if perturbed.chosen[0]:
+        unchanged = sum(chosen == perturbed.chosen[0] for chosen in perturbed.chosen[1:])
+        print(f"tuning chose {perturbed.chosen[0]}, and the same in {unchanged} of {repeats} repetitions")
 
 
 @app.command(rich_help_panel=RESULTS)

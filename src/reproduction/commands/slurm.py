@@ -24,8 +24,8 @@ def partitions(file: object, named: str = "") -> dict[str, int]:
     if not isinstance(file, str | Path) or not Path(file).is_file():
         return {named: LONGEST}
     content = yaml.safe_load(Path(file).read_text(encoding="utf-8")) or {}
-    found = content.get("partitions") if isinstance(content, Mapping) else None
-    limits = found if isinstance(found, Mapping) else {}
+    listed = content.get("partitions") if isinstance(content, Mapping) else None
+    limits = listed if isinstance(listed, Mapping) else {}
     return {str(name): _minutes(limit) for name, limit in limits.items()} or {named: LONGEST}
 
 
@@ -66,5 +66,5 @@ def _refusal(partition: str, minutes: int, account: str) -> str:
         return f"{where}: sbatch cannot be started ({error.strerror}); {remedy}"
     if answer.returncode == 0:
         return ""
-    said = " ".join(" ".join((answer.stderr or answer.stdout).split()).split("sbatch: error: ")).strip()
-    return f"{where} refuses a job of {minutes} minutes: {said or f'status {answer.returncode}'}; {remedy}"
+    message = " ".join(" ".join((answer.stderr or answer.stdout).split()).split("sbatch: error: ")).strip()
+    return f"{where} refuses a job of {minutes} minutes: {message or f'status {answer.returncode}'}; {remedy}"

@@ -18,7 +18,7 @@ from reproduction.exhibits.canvas import PlotCurve, PlotPanel
 from reproduction.exhibits.exhibit import Context, Line, Options
 from reproduction.grid import paths
 from reproduction.grid.config import kappa_text
-from reproduction.verdicts.lookups import is_here
+from reproduction.verdicts.missing_files import is_here
 from reproduction.verdicts.results import Results, Setting, by_seed
 
 START = "auc_unconstrained"

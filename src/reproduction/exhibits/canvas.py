@@ -16,7 +16,7 @@ import numpy as np
 from partialfair.data.files import atomic_path
 from partialfair.errors import DataError
 from partialfair.pages import palette
-from reproduction.exhibits import described, style, words
+from reproduction.exhibits import descriptions, style, titles
 from reproduction.statistics.frontier import FAR
 
 if TYPE_CHECKING:
@@ -56,10 +56,10 @@ def inline_figure(context: "Context[Any]") -> str:
         DataError: the figure's files are missing.
     """
     title = str(context.option("title", "")) or context.name
-    return figure_html(context.path("svg"), title, words.title_function(context.config, context.option))
+    return figure_html(context.path("svg"), title, titles.title_function(context.config, context.option))
 
 
-def figure_html(source: Path, title: str, title_of: described.Wording | None = None) -> str:
+def figure_html(source: Path, title: str, title_of: descriptions.Wording | None = None) -> str:
     """Return a written figure as a piece of HTML, with the CSV beside it in words for who cannot see it.
 
     It is inline SVG whose colours follow the page; a figure with very many points is an image.
@@ -74,7 +74,7 @@ def figure_html(source: Path, title: str, title_of: described.Wording | None = N
     """
     try:
         svg = _slim(source.read_text(encoding="utf-8"))
-        description = described.describe_figure(title, source.with_suffix(".csv"), title_of)
+        description = descriptions.describe_figure(title, source.with_suffix(".csv"), title_of)
         is_large = len(svg) > _LARGEST or svg.count("<") > 2 * _ELEMENTS
         picture = (
             _raster(source.with_suffix(".png"), description)

@@ -6,7 +6,7 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import Field
 
-from reproduction.exhibits import canvas, runs, style, traces
+from reproduction.exhibits import canvas, run_files, stored_traces, style
 from reproduction.exhibits.canvas import PlotCurve, PlotPanel
 from reproduction.exhibits.exhibit import Context, Line, Options
 from reproduction.exhibits.trace_curves import DASHES, DOTTED, dataset_titles, first_seed_curves, optimum
@@ -65,7 +65,7 @@ def _curves(context: Context[Any], points: list[Line], quantity: str) -> list[Pl
 # --- multipliers ---------------------------------------------------------------------------------------------------
 
 
-def _dual_norms(trace: traces.Curves) -> dict[str, Any]:
+def _dual_norms(trace: stored_traces.Curves) -> dict[str, Any]:
     """Return distance of lambda and mu, and the sums of their components, by iteration."""
     lam, mu = (np.array([trace[key] for key in sorted(trace) if key.startswith(prefix)]) for prefix in ("lam", "mu"))
     return {"distance": np.linalg.norm(lam - mu, axis=0), "lam": lam.sum(axis=0), "mu": mu.sum(axis=0)}
@@ -73,7 +73,7 @@ def _dual_norms(trace: traces.Curves) -> dict[str, Any]:
 
 def csv_lines(context: Context[MultiplierCurves]) -> Iterator[Line]:
     """Yield points of all candidates; a line with a note for a dataset that was not run."""
-    for setting in runs.settings(context, [context.options.algorithm]):
+    for setting in run_files.settings(context, [context.options.algorithm]):
         candidates, reason = first_seed_curves(context, setting)
         optimal_multiplier = round(optimum(context, setting.dataset)[1], 6)
         if not candidates:
@@ -126,7 +126,7 @@ def draw(context: Context[MultiplierCurves], lines: list[Line]) -> Any:
 # --- residuals -----------------------------------------------------------------------------------------------------
 
 
-def _residual_averages(trace: traces.Curves) -> tuple[np.ndarray, np.ndarray]:
+def _residual_averages(trace: stored_traces.Curves) -> tuple[np.ndarray, np.ndarray]:
     """Return squared residual of the iterations 1 to T, and its running average, (T,)."""
     squares = np.sum([trace[name] for name in sorted(trace) if name.startswith("residual")], axis=0)[1:]
     return squares, np.cumsum(squares) / np.arange(1, len(squares) + 1)
@@ -134,7 +134,7 @@ def _residual_averages(trace: traces.Curves) -> tuple[np.ndarray, np.ndarray]:
 
 def residual_lines(context: Context[ResidualCurves]) -> Iterator[Line]:
     """Yield points of all candidates; a line with a note for a dataset that was not run."""
-    for setting in runs.settings(context, [context.options.algorithm]):
+    for setting in run_files.settings(context, [context.options.algorithm]):
         candidates, reason = first_seed_curves(context, setting)
         recorded = {name: trace for name, trace in candidates.items() if "residual0" in trace}
         if not recorded:

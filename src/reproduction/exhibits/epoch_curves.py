@@ -6,7 +6,7 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import Field
 
-from reproduction.exhibits import canvas, runs, style, traces
+from reproduction.exhibits import canvas, run_files, stored_traces, style
 from reproduction.exhibits.canvas import PlotCurve, PlotPanel
 from reproduction.exhibits.exhibit import Context, Line, Options
 from reproduction.exhibits.trace_curves import TraceSeries
@@ -28,14 +28,16 @@ class EpochCurves(Options):
     )
 
 
-def _curves_of(context: Context[Any], entry: TraceSeries) -> tuple[dict[int, traces.Curves], Setting | None, str]:
+def _curves_of(
+    context: Context[Any], entry: TraceSeries
+) -> tuple[dict[int, stored_traces.Curves], Setting | None, str]:
     """Return curves of one series by seed, its setting, and why seeds are missing."""
-    setting = next(runs.settings(context, [entry.algorithm]), None)
+    setting = next(run_files.settings(context, [entry.algorithm]), None)
     if setting is None:
         return {}, None, f"no run of {entry.algorithm}"
     curves_by_seed, missing_reason = {}, ""
     for seed in context.config.seeds(setting.experiment):
-        candidates, reason = traces.curves(context, setting, seed)
+        candidates, reason = stored_traces.curves(context, setting, seed)
         name = entry.candidate or next(iter(candidates), "")
         if name in candidates:
             curves_by_seed[seed] = candidates[name]

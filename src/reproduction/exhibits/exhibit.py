@@ -25,7 +25,7 @@ from reproduction.grid.checks import validated
 from reproduction.grid.config import Config
 from reproduction.verdicts import claim_checks
 from reproduction.verdicts.evidence import Evidence, ReproducedNumber
-from reproduction.verdicts.lookups import noting_missing
+from reproduction.verdicts.missing_files import noting_missing
 from reproduction.verdicts.numbers import Constructed, Noise
 from reproduction.verdicts.published import Published
 from reproduction.verdicts.results import Convention, Results, convention

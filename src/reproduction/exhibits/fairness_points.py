@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from partialfair.data.intervals import format_interval
-from reproduction.exhibits import canvas, runs, style
+from reproduction.exhibits import canvas, run_files, style
 from reproduction.exhibits.canvas import PlotCurve, PlotPanel
 from reproduction.exhibits.exhibit import Context, Line, Options
 from reproduction.verdicts.results import Setting, by_seed
@@ -99,7 +99,7 @@ def draw(context: Context[FairnessPoints], lines: list[Line]) -> Any:
         by_dataset = {name: [line for line in lines if line["dataset"] == name] for name in datasets}
         panels = [[_experiments_panel(context, name, points) for name, points in by_dataset.items()]]
         return canvas.draw_panels(panels, (5.6 * len(datasets), 5.4), {}, columns=1, note=_note(lines))
-    datasets = runs.datasets(context)
+    datasets = run_files.datasets(context)
     panels = []
     for experiment in context.experiments:
         points = [line for line in lines if line["experiment"] == experiment]

@@ -9,8 +9,8 @@ from typing import Any, Literal
 from pydantic import Field
 
 from partialfair.pages import palette
-from reproduction.exhibits import central
-from reproduction.exhibits.central import COLOURS, INKS, CentralComparison
+from reproduction.exhibits import central_comparisons
+from reproduction.exhibits.central_comparisons import COLOURS, INKS, CentralComparison
 from reproduction.exhibits.exhibit import Context, Line, Options
 from reproduction.verdicts import letters
 
@@ -33,7 +33,7 @@ def draw(context: Context[Forest], lines: list[Line]) -> Any:
     """Draw one panel per unit and one row per comparison, grouped by location."""
     from matplotlib import pyplot as plt
 
-    rows = [row for row in central.rows(context, lines) if row.claim.against]
+    rows = [row for row in central_comparisons.rows(context, lines) if row.claim.against]
     units = list(dict.fromkeys(_unit(row, rows) for row in rows))
     panels = [[row for row in rows if _unit(row, rows) == unit] for unit in units]
     row_counts = [_count_rows(unit_rows) for unit_rows in panels]
@@ -43,7 +43,7 @@ def draw(context: Context[Forest], lines: list[Line]) -> Any:
     figure, axes = plt.subplots(len(panels), 1, figsize=(WIDTH, height), squeeze=False, height_ratios=row_counts)
     for axis, unit_rows, unit in zip(axes[:, 0], panels, units, strict=True):
         _draw_unit(axis, unit_rows, unit, context.options)
-    headline = central.count_by_word(lines)
+    headline = central_comparisons.count_by_word(lines)
     figure.text(0.012, 1 - 0.1 / height, headline, fontsize=10.5, fontweight="bold", color=palette.INK, va="top")
     figure.text(0.012, 0.06 / height, "\n".join(note_lines), fontsize=8, color=palette.INK, va="bottom")
     mean_height = HEIGHT * sum(row_counts) / len(panels)

@@ -9,7 +9,7 @@ import pandas as pd
 from pydantic import Field
 
 from partialfair import plugins
-from reproduction.exhibits import canvas, runs, style
+from reproduction.exhibits import canvas, run_files, style
 from reproduction.exhibits.canvas import PlotCurve, PlotPanel
 from reproduction.exhibits.exhibit import Context, Line, Options
 from reproduction.verdicts.results import Setting
@@ -58,7 +58,7 @@ def csv_lines(context: Context[HistoryCurves]) -> Iterator[Line]:
         for seed in context.config.seeds(setting.experiment):
             key = {name: getattr(setting, name) for name in COLUMNS[:3]} | {"seed": seed}
             key["named_seed"] = int(seed == context.options.seed)
-            history, reason = runs.history(context, setting, seed)
+            history, reason = run_files.history(context, setting, seed)
             if history is None:
                 yield key | {"note": reason}
                 continue

@@ -15,12 +15,12 @@ from pydantic import Field
 
 from partialfair.models.mlp_score import MLPScore
 from partialfair.models.stored import load_model
-from reproduction.exhibits import canvas, runs, style
+from reproduction.exhibits import canvas, run_files, style
 from reproduction.exhibits.canvas import PlotCurve, PlotPanel
 from reproduction.exhibits.exhibit import Context, Line, Options
 from reproduction.grid import paths
 from reproduction.verdicts import run_scores
-from reproduction.verdicts.lookups import is_here
+from reproduction.verdicts.missing_files import is_here
 from reproduction.verdicts.results import Setting
 
 COLUMNS = (
@@ -89,7 +89,7 @@ def csv_lines(context: Context[LossCurves]) -> Iterator[Line]:
 
 
 def _settings_and_splits(context: Context[LossCurves]) -> list[tuple[Setting, str]]:
-    settings = runs.settings(context, context.options.algorithms)
+    settings = run_files.settings(context, context.options.algorithms)
     return [(setting, split) for setting in settings for split in context.options.splits]
 
 
@@ -116,7 +116,7 @@ def _summary(run_curves: list[pd.DataFrame], quantity: str) -> Iterator[Line]:
 def draw(context: Context[LossCurves], lines: list[Line]) -> Any:
     """Draw losses above differences, a column per setting and split; of one setting, side by side, a row per split."""
     settings_and_splits, splits = _settings_and_splits(context), context.options.splits
-    names = runs.group_names(context, settings_and_splits[0][0].dataset)[:2]
+    names = run_files.group_names(context, settings_and_splits[0][0].dataset)[:2]
     rows = "" if len(splits) > 1 else f",\n{'training' if splits[0] == 'train' else splits[0]} rows"
     titles = {"loss": f"mean log loss{rows}", "difference": f"loss {names[0]} − loss {names[1]}{rows}"}
     tolerance = min(setting.kappa for setting, _ in settings_and_splits)

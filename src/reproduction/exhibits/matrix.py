@@ -8,8 +8,8 @@ from pydantic import Field
 
 from partialfair.pages import palette
 from partialfair.pages.palette import TONES
-from reproduction.exhibits import central
-from reproduction.exhibits.central import INKS, CentralComparison
+from reproduction.exhibits import central_comparisons
+from reproduction.exhibits.central_comparisons import INKS, CentralComparison
 from reproduction.exhibits.exhibit import Context, Line, Options
 from reproduction.verdicts import letters
 
@@ -40,7 +40,7 @@ def draw(context: Context[Matrix], lines: list[Line]) -> Any:
     from matplotlib import pyplot as plt
 
     blocks: dict[tuple[str, ...], list[CentralComparison]] = {}
-    for row in central.rows(context, lines):
+    for row in central_comparisons.rows(context, lines):
         if row.line.get("letters"):
             blocks.setdefault(tuple(_columns(row)), []).append(row)
     spans = [HEAD + HEIGHT * _count_rows(block_rows) for block_rows in blocks.values()]

@@ -13,7 +13,7 @@ from reproduction.exhibits.canvas import PlotCurve, PlotPanel
 from reproduction.exhibits.exhibit import Context, Line, Options
 from reproduction.exhibits.regression_points import SERIES_STYLES, SeriesOption, exhibit_series
 from reproduction.grid import paths
-from reproduction.verdicts.lookups import is_here
+from reproduction.verdicts.missing_files import is_here
 from reproduction.verdicts.run_scores import rows_of
 
 COLUMNS = ("series", "group", "prediction", "density", "mean", "n")

@@ -30,9 +30,9 @@ from reproduction.exhibits.regression_points import (
 )
 from reproduction.grid import paths
 from reproduction.grid.tidy import REPEAT_SD
-from reproduction.verdicts import nulls
+from reproduction.verdicts import null_models
 from reproduction.verdicts.evidence import ReproducedNumber
-from reproduction.verdicts.lookups import is_here
+from reproduction.verdicts.missing_files import is_here
 from reproduction.verdicts.published import Published
 from reproduction.verdicts.results import Setting
 from reproduction.verdicts.run_scores import rows_of
@@ -173,7 +173,7 @@ def _null_values(context: Context[Any], series: Series, setting: Setting, metric
             )
             if is_null_series and published_name(context, candidate.dataset) == dataset:
                 values[other_series.label] = _mean(context, candidate, metric)
-    neighbours = nulls.neighbours(context, setting, "plug_in_regression")
+    neighbours = null_models.neighbours(context, setting, "plug_in_regression")
     loosest = _loosest(context, setting)
     neighbours |= {"no constraint binds": loosest} if loosest.kappa != setting.kappa else {}
     for name, candidate in neighbours.items():

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from pydantic import Field
 
 from partialfair.data.intervals import Pairs, bounds
-from reproduction.exhibits import canvas, runs, style
+from reproduction.exhibits import canvas, run_files, style
 from reproduction.exhibits.canvas import PlotCurve, PlotPanel
 from reproduction.exhibits.exhibit import Context, Line, Options
 from reproduction.verdicts import run_scores
@@ -79,7 +79,7 @@ def inside_ends(scores: NDArray[np.floating], pairs: Pairs) -> list[tuple[float,
 
 def settings(context: Context[ScoreDensities]) -> list[Setting]:
     """Return the unconstrained model, then the algorithm from the loosest kappa on."""
-    return next(iter(runs.tightening(context, context.options.algorithm, context.options.kappas).values()))
+    return next(iter(run_files.tightening(context, context.options.algorithm, context.options.kappas).values()))
 
 
 def csv_lines(context: Context[ScoreDensities]) -> Iterator[Line]:
@@ -89,12 +89,12 @@ def csv_lines(context: Context[ScoreDensities]) -> Iterator[Line]:
         metric = context.convention(setting.experiment).relative
         key: Line = {name: getattr(setting, name) for name in COLUMNS[:3]} | {"seed": seed}
         key["violation"] = round(by_seed(context.results, setting, metric).get(seed, math.nan), 5)
-        test_scores, reason = runs.test_scores(context, setting, seed)
+        test_scores, reason = run_files.test_scores(context, setting, seed)
         if test_scores is None:
             yield key | {"note": reason}
             continue
         pairs = style.pairs_of(context.config.experiment(setting.experiment).runs[setting.dataset].interval)
-        for code, name in enumerate(runs.group_names(context, setting.dataset)):
+        for code, name in enumerate(run_files.group_names(context, setting.dataset)):
             group_key = key | {"group": code, "group_name": name}
             density_points = _density_points(test_scores.scores, test_scores.of_group(code), pairs)
             yield from (group_key | point for point in density_points)
@@ -122,7 +122,7 @@ def _has_threshold(context: Context[Any]) -> bool:
 def draw(context: Context[ScoreDensities], lines: list[Line]) -> Any:
     """Draw rows of groups and columns of settings."""
     panel_settings, has_threshold = settings(context), _has_threshold(context)
-    names = runs.group_names(context, panel_settings[0].dataset)
+    names = run_files.group_names(context, panel_settings[0].dataset)
     panels = []
     for code, name in enumerate(names):
         row = []
@@ -189,12 +189,12 @@ def probability_lines(context: Context[ProbabilityDensities]) -> Iterator[Line]:
     """Yield one line of ``PROBABILITY_COLUMNS`` per setting, group and probability."""
     from scipy.stats import gaussian_kde
 
-    for setting in runs.settings(context, context.options.algorithms):
+    for setting in run_files.settings(context, context.options.algorithms):
         scores, group = run_scores.pooled(context, setting, "test")
         key: Line = {name: getattr(setting, name) for name in PROBABILITY_COLUMNS[:4]}
         if not scores.size:
             yield key | {"note": "not run"}
-        names = runs.group_names(context, setting.dataset)
+        names = run_files.group_names(context, setting.dataset)
         count = len(run_scores.values(context, setting, "inaccuracy", "test"))
         for code in np.unique(group):
             probabilities = np.sort(1 / (1 + np.exp(-scores[group == code])))
@@ -217,7 +217,7 @@ def _run_lines(context: Context[ProbabilityDensities], setting: Setting) -> Iter
     from scipy.stats import wasserstein_distance
 
     reference_name = context.options.reference
-    reference = None if reference_name is None else next(iter(runs.settings(context, [reference_name])), None)
+    reference = None if reference_name is None else next(iter(run_files.settings(context, [reference_name])), None)
     for seed in context.config.seeds(setting.experiment):
         by_group = _by_group(context, setting, seed)
         if by_group is None or len(by_group) < 2:
@@ -243,7 +243,7 @@ def _by_group(context: Context[ProbabilityDensities], setting: Setting, seed: in
 
 def draw_probabilities(context: Context[ProbabilityDensities], lines: list[Line]) -> Any:
     """Draw a panel per setting."""
-    panel_settings = list(runs.settings(context, context.options.algorithms))
+    panel_settings = list(run_files.settings(context, context.options.algorithms))
     top = 1.05 * max((point.get("density", 0.0) for point in lines), default=1.0)
     row = []
     for column, setting in enumerate(panel_settings):

@@ -22,7 +22,7 @@ from reproduction.exhibits.regression_points import (
 )
 from reproduction.grid import paths
 from reproduction.verdicts.evidence import ReproducedNumber
-from reproduction.verdicts.lookups import is_here
+from reproduction.verdicts.missing_files import is_here
 from reproduction.verdicts.published import Published
 
 COLUMNS = ("series", "dataset", "metric", "evaluations", "mean", "std", "n_seeds")

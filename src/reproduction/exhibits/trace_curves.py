@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from partialfair.metrics.uncertainty import Estimate
-from reproduction.exhibits import canvas, runs, style, traces
+from reproduction.exhibits import canvas, run_files, stored_traces, style
 from reproduction.exhibits.canvas import PlotCurve, PlotPanel
 from reproduction.exhibits.exhibit import Context, Line, Options
 from reproduction.grid.tidy import USABLE
@@ -71,23 +71,23 @@ class CandidateCurves(Options):
     parameter: Literal["alpha", "beta"] = Field(description="what the candidates differ in")
 
 
-def _best_so_far(trace: traces.Curves) -> np.ndarray:
+def _best_so_far(trace: stored_traces.Curves) -> np.ndarray:
     """Return smallest loss at a violation of at most 1e-3 until every iteration, (K,); infinite before the first."""
     return np.minimum.accumulate(np.where(trace["violation"] <= _ALLOWED_VIOLATION, trace["loss"], np.inf))
 
 
-def recent_violation(trace: traces.Curves, index: int) -> float:
+def recent_violation(trace: stored_traces.Curves, index: int) -> float:
     """Return the largest constraint value over the last tenth of the iterations up to ``index``, as it may swing."""
     first_index = int(np.searchsorted(trace["iteration"], 0.9 * trace["iteration"][index]))
     return float(trace["violation"][first_index : index + 1].max())
 
 
-def _inspected_iterates(trace: traces.Curves) -> Iterator[Line]:
+def _inspected_iterates(trace: stored_traces.Curves) -> Iterator[Line]:
     """Yield the iterates of a run whose residuals were computed."""
     best_losses, work = _best_so_far(trace), trace.get("work")
     index_of = {int(k): index for index, k in enumerate(trace["iteration"])}
     stationarity = dict(zip(trace.get("stationarity_at", []), trace.get("stationarity", []), strict=True))
-    clock = traces.seconds(trace, trace["kept"])
+    clock = stored_traces.seconds(trace, trace["kept"])
     for number, k in enumerate(trace["kept"]):
         index = index_of[int(k)]
         yield {
@@ -118,24 +118,24 @@ def optimum(context: Context[Any], dataset: str) -> tuple[float, float]:
 def dataset_titles(context: Context[Any]) -> dict[str, str]:
     """Return titles of the exhibit's datasets, by the option ``dataset_titles`` or their own."""
     titles = context.options.dataset_titles
-    return {name: titles.get(name, style.dataset_title(name)) for name in runs.datasets(context)}
+    return {name: titles.get(name, style.dataset_title(name)) for name in run_files.datasets(context)}
 
 
-def first_seed_curves(context: Context[Any], setting: Setting) -> tuple[dict[str, traces.Curves], str]:
+def first_seed_curves(context: Context[Any], setting: Setting) -> tuple[dict[str, stored_traces.Curves], str]:
     """Return curves of the experiment's first seed by candidate, or none and the reason."""
-    return traces.curves(context, setting, context.config.seeds(setting.experiment)[0])
+    return stored_traces.curves(context, setting, context.config.seeds(setting.experiment)[0])
 
 
 # --- methods side by side ------------------------------------------------------------------------------------------
 
-MethodRun = tuple[TraceSeries, Setting, traces.Curves | None, str]
+MethodRun = tuple[TraceSeries, Setting, stored_traces.Curves | None, str]
 
 
 def _method_runs(context: Context[MethodCurves], dataset: str) -> list[MethodRun]:
     """Return entry, setting and curves of every series of a dataset; ``None`` and the reason if it was not run."""
     runs_of_series: list[MethodRun] = []
     for entry in context.options.series:
-        for setting in runs.settings(context, [entry.algorithm]):
+        for setting in run_files.settings(context, [entry.algorithm]):
             if setting.dataset == dataset:
                 candidates, reason = first_seed_curves(context, setting)
                 name = entry.candidate or next(iter(candidates), "")
@@ -145,7 +145,7 @@ def _method_runs(context: Context[MethodCurves], dataset: str) -> list[MethodRun
 
 def method_lines(context: Context[MethodCurves]) -> Iterator[Line]:
     """Yield points of all series, and a note for series that were not run."""
-    for dataset in runs.datasets(context):
+    for dataset in run_files.datasets(context):
         optimal_loss = optimum(context, dataset)[0]
         for entry, _, trace, reason in _method_runs(context, dataset):
             key = {"dataset": dataset, "series": entry.label, "optimal_loss": round(optimal_loss, 7)}
@@ -220,9 +220,9 @@ def _with_excess(point: Line) -> Line:
 # --- candidates of one run -----------------------------------------------------------------------------------------
 
 
-def _candidate_run(context: Context[CandidateCurves]) -> tuple[Setting, dict[str, traces.Curves], str]:
+def _candidate_run(context: Context[CandidateCurves]) -> tuple[Setting, dict[str, stored_traces.Curves], str]:
     """Return the exhibit's run: its setting, and curves by candidate."""
-    setting = next(runs.settings(context, [context.options.algorithm]))
+    setting = next(run_files.settings(context, [context.options.algorithm]))
     return setting, *first_seed_curves(context, setting)
 
 

@@ -20,14 +20,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from partialfair.data.files import is_sealed, read_json, sealed, sha256, write_json
-from reproduction.grid import fingerprint, memo, paths
+from reproduction.grid import answer_cache, fingerprint, paths
 from reproduction.grid.config import Config, Job
 from reproduction.grid.fingerprint import Wanted
 
 if TYPE_CHECKING:
     from reproduction.grid.workflow import Grid
 
-METADATA = memo.SNAKEMAKE / "metadata"
+METADATA = answer_cache.SNAKEMAKE / "metadata"
 PER_RUN = ("kappa", "seed")
 """Settings in which the runs of one method on one dataset differ."""
 NO_RECORD = "nothing says what it was made from"
@@ -166,24 +166,24 @@ class Agreement:
         if record.get("files") != _tables(experiment, folder):
             return "it is not the file that its record was written of"
         runs: dict[str, dict[str, dict[str, list[int]]]] = record.get("runs", {})
-        there = {
+        collected = {
             (group, digest, kappa, seed)
             for group, digests in runs.items()
             for digest, kappas in digests.items()
             for kappa, seeds in kappas.items()
             for seed in seeds
         }
-        asked = {
+        declared = {
             (_group(job), _wanted_digest(self.config, job), job.kappa_text, job.seed)
             for job in self.config.jobs(experiment)
         }
-        known = {(group, kappa, seed) for group, _, kappa, seed in there}
-        due = {(group, kappa, seed) for group, _, kappa, seed in asked}
-        new = [run for run in asked if (run[0], *run[2:]) not in known]
-        changed = [run for run in asked - there if (run[0], *run[2:]) in known]
-        more = [run for run in there if (run[0], *run[2:]) not in due]
-        parts = ((new, "not in it"), (changed, "of changed settings or code"), (more, "no longer asked for"))
-        return ", ".join(_counted(runs, words) for runs, words in parts if runs)
+        recorded = {(group, kappa, seed) for group, _, kappa, seed in collected}
+        due = {(group, kappa, seed) for group, _, kappa, seed in declared}
+        new = [run for run in declared if (run[0], *run[2:]) not in recorded]
+        changed = [run for run in declared - collected if (run[0], *run[2:]) in recorded]
+        more = [run for run in collected if (run[0], *run[2:]) not in due]
+        differences = ((new, "not in it"), (changed, "of changed settings or code"), (more, "no longer asked for"))
+        return ", ".join(_counted(runs, reason) for runs, reason in differences if runs)
 
     @cache  # noqa: B019 (as many as there are exhibits)
     def exhibit(self, name: str) -> str:
@@ -199,7 +199,7 @@ class Agreement:
         return _difference(Path(folder), _summary(self.config), paths.SUMMARY)
 
     def _settled(self, rule: str, wildcards: Any) -> bool:
-        """Whether the result of a job is here and agrees, and Snakemake has no record of it."""
+        """Tell whether the result of a job is here and agrees, and Snakemake has no record of it."""
         if rule in ("train", "evaluate"):
             job = self.config.job_of(wildcards)
             name, ask = (paths.FIT, self._fit) if rule == "train" else (paths.METRICS, self._metrics)
@@ -228,19 +228,19 @@ class Agreement:
         experiments: dict[str, None] = {}
         exhibits: dict[str, None] = {}
         summaries: dict[str, None] = {}
-        known, drawn = self.config.experiments, self.config.params.exhibits
+        experiment_names, drawn = self.config.experiments, self.config.params.exhibits
         for target in targets or ["all"]:
-            name = _named(target, {*known, *drawn})
+            name = _named(target, {*experiment_names, *drawn})
             if name in drawn:
                 exhibits |= dict.fromkeys([name, *self._drawn_before(name)])
                 experiments |= dict.fromkeys(self.grid.experiments_of(name))
-            elif name in known:
+            elif name in experiment_names:
                 experiments[name] = None
                 if target in (name, "demo_pages") or Path(target).name in paths.SUMMARY:
                     exhibits |= dict.fromkeys(self.config.restricted(name).params.exhibits)
                     summaries[(paths.REPORTS / name).as_posix()] = None
             elif target not in NOT_MADE_FROM_RUNS and not target.startswith(PROCESSED):
-                experiments |= dict.fromkeys(known)
+                experiments |= dict.fromkeys(experiment_names)
                 if target not in MADE_BEFORE and not target.startswith("data/"):
                     exhibits |= dict.fromkeys(drawn)
                     summaries[self.config.reports.as_posix()] = None
@@ -262,50 +262,50 @@ NOT_MADE_FROM_RUNS = ("raw", "benchmark")
 """Targets that no result is made for."""
 
 
-def _named(target: str, known: Container[str]) -> str:
+def _named(target: str, names: Container[str]) -> str:
     """Return the experiment or exhibit that a target is, or is a file of; else the target."""
-    parts = Path(target).parts
-    if parts[:2] == ("data", "runs") and len(parts) > 2:
-        return parts[2]
-    if parts[:1] == ("reports",) and len(parts) > 2 and parts[1] in known:
-        return parts[1]
-    if parts[:2] == (".cache", "report"):
+    folders = Path(target).parts
+    if folders[:2] == ("data", "runs") and len(folders) > 2:
+        return folders[2]
+    if folders[:1] == ("reports",) and len(folders) > 2 and folders[1] in names:
+        return folders[1]
+    if folders[:2] == (".cache", "report"):
         return Path(target).stem
     return "demo" if target == "demo_pages" else target
 
 
 def _is_unrecorded(path: str) -> bool:
-    """Whether a file is here, and Snakemake has no record of it."""
+    """Tell whether a file is here, and Snakemake has no record of it."""
     return os.path.isfile(path) and not snakemake_record(path).exists()
 
 
-def _of_run(record: Mapping[str, Any] | None, wanted: Wanted) -> str:
+def _of_run(record: Mapping[str, Any] | None, expected: Wanted) -> str:
     """Say in what the sealed record of a job disagrees with what it should have been made from."""
     if record is None:
         return "it has no sealed record"
-    if record.get("closure_hash") != wanted.code:
+    if record.get("closure_hash") != expected.code:
         return "its code has changed"
-    for key, value in wanted.settings.items():
+    for key, value in expected.settings.items():
         if record.get(key) != value:
             return f"its setting {key} has changed"
-    for name, path in wanted.inputs.items():
+    for name, path in expected.inputs.items():
         if (record.get("inputs") or {}).get(name) != _checksum(Path(path)):
             return f"{path} is another file"
     return ""
 
 
-def _difference(folder: Path, wanted: Mapping[str, Any], files: Iterable[str]) -> str:
+def _difference(folder: Path, expected: Mapping[str, Any], files: Iterable[str]) -> str:
     """Say in what the record of a folder disagrees with what its files should have been made from."""
     record = _sealed(folder / paths.MADE_FROM)
     if record is None:
         return NO_RECORD
-    for part, words in (
+    for field, sentence in (
         ("code", "the code that draws it has changed"),
         ("settings", "its entry in the grid has changed"),
     ):
-        if record.get(part) != wanted[part]:
-            return words
-    before, now = record.get("inputs", {}), wanted["inputs"]
+        if record.get(field) != expected[field]:
+            return sentence
+    before, now = record.get("inputs", {}), expected["inputs"]
     changed = [path for path in {**before, **now} if before.get(path) != now.get(path)]
     if changed:
         return (
@@ -332,12 +332,12 @@ def _summary(config: Config) -> dict[str, Any]:
     return _drawn_from(config, fingerprint.scorecard(config), Grid(config).summary_inputs())
 
 
-def _drawn_from(config: Config, wanted: Wanted, files: Iterable[str]) -> dict[str, Any]:
+def _drawn_from(config: Config, expected: Wanted, files: Iterable[str]) -> dict[str, Any]:
     """Return code, settings and input files of what is drawn, as texts.
 
     A prepared table, which a clone lacks, counts by the code and the settings that make it.
     """
-    settings, code = wanted.texts()
+    settings, code = expected.texts()
     tables = {paths.table(dataset): dataset for dataset in config.datasets}
     inputs = {}
     for path in files:
@@ -348,11 +348,11 @@ def _drawn_from(config: Config, wanted: Wanted, files: Iterable[str]) -> dict[st
     return {"code": code, "settings": _digest(settings), "inputs": inputs}
 
 
-def _counted(runs: Sequence[tuple[str, str, str, int]], words: str) -> str:
+def _counted(runs: Sequence[tuple[str, str, str, int]], predicate: str) -> str:
     """Return how many runs are so, and which is the first."""
     group, _, kappa, seed = min(runs)
     count = "1 run is" if len(runs) == 1 else f"{len(runs):,} runs are"
-    return f"{count} {words} (such as {group}, kappa {kappa}, seed {seed})"
+    return f"{count} {predicate} (such as {group}, kappa {kappa}, seed {seed})"
 
 
 def _add(groups: dict[str, dict[str, dict[str, list[int]]]], job: Job, digest: str) -> None:

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 from partialfair import plugins
 from partialfair.errors import ConfigError, PartialFairError, PluginError
 from reproduction.datasets.named import check_entry, module_name
-from reproduction.grid import memo
+from reproduction.grid import answer_cache
 from reproduction.grid.params import ExperimentModel
 
 if TYPE_CHECKING:
@@ -51,17 +51,17 @@ def all_faults(checks: Iterable[Callable[[], object]]) -> None:
     Raises:
         PartialFairError: of the kind of the first fault.
     """
-    found: list[PartialFairError] = []
+    faults: list[PartialFairError] = []
     for check in checks:
         try:
             check()
         except PartialFairError as error:
-            found.append(error)
-    if not found:
+            faults.append(error)
+    if not faults:
         return
-    lines = list(dict.fromkeys(line for error in found for line in str(error).splitlines()))
+    lines = list(dict.fromkeys(line for error in faults for line in str(error).splitlines()))
     more = [f"and {len(lines) - MOST_FAULTS} more faults"] if len(lines) > MOST_FAULTS else []
-    raise type(found[0])("\n".join([*lines[:MOST_FAULTS], *more])) from found[0]
+    raise type(faults[0])("\n".join([*lines[:MOST_FAULTS], *more])) from faults[0]
 
 
 _REMEDIES = {
@@ -91,21 +91,21 @@ def _sentences(error: ValidationError, model: type[BaseModel], content: Any, pre
     return sentences.values()
 
 
-def _sentence(first: Mapping[str, Any], model: type[BaseModel], content: Any, prefix: tuple[str, ...]) -> str:
+def _sentence(complaint: Mapping[str, Any], model: type[BaseModel], content: Any, prefix: tuple[str, ...]) -> str:
     """Return a complaint of pydantic as key path, value and remedy."""
-    location, value = first["loc"], first.get("input")
-    path = ".".join(str(part) for part in (*prefix, *_keys(content, location))) or "the file"
-    if first["type"] == "extra_forbidden":
+    location, value = complaint["loc"], complaint.get("input")
+    path = ".".join(str(key) for key in (*prefix, *_keys(content, location))) or "the file"
+    if complaint["type"] == "extra_forbidden":
         hint = plugins.did_you_mean(str(location[-1]), _fields(model, location[:-1]))
         return f"{path}: unknown key; {hint}"
-    if first["type"] == "missing":
+    if complaint["type"] == "missing":
         return f"{path}.{location[-1]}: the key is missing; add it".removeprefix("the file.")
-    message = first["msg"].removeprefix("Value error, ")
+    message = complaint["msg"].removeprefix("Value error, ")
     message = message[0].lower() + message[1:]
-    if first["type"] == "too_short":
-        message = f"give at least {first['ctx']['min_length']}"
-    message = _REMEDIES.get(first["type"], message)
-    if not location and first["type"] == "value_error":  # of the block as a whole, which is too long to print
+    if complaint["type"] == "too_short":
+        message = f"give at least {complaint['ctx']['min_length']}"
+    message = _REMEDIES.get(complaint["type"], message)
+    if not location and complaint["type"] == "value_error":  # of the block as a whole, which is too long to print
         return f"{path}: {message}"
     if "[key]" in location:
         quotes = "" if isinstance(value, str) else ", in quotes if YAML reads it as true, false or a number"
@@ -114,21 +114,21 @@ def _sentence(first: Mapping[str, Any], model: type[BaseModel], content: Any, pr
 
 
 def _keys(content: Any, location: tuple[int | str, ...]) -> list[int | str]:
-    """The parts of a location that stand in the file; pydantic also names which type of several it tried."""
-    found: list[int | str] = []
-    for part in location:
-        inside = isinstance(content, dict) and part in content
-        if inside or (isinstance(content, list) and isinstance(part, int) and part < len(content)):
-            found.append(part)
-            content = content[part]
-    return found
+    """Return the parts of a location that stand in the file; pydantic also names which type of several it tried."""
+    keys: list[int | str] = []
+    for key in location:
+        inside = isinstance(content, dict) and key in content
+        if inside or (isinstance(content, list) and isinstance(key, int) and key < len(content)):
+            keys.append(key)
+            content = content[key]
+    return keys
 
 
 def _fields(model: Any, location: tuple[int | str, ...]) -> list[str]:
     """Return the valid keys at a location inside ``model``."""
-    for part in location:
+    for key in location:
         if isinstance(model, type) and issubclass(model, BaseModel):
-            field = model.model_fields.get(str(part))
+            field = model.model_fields.get(str(key))
             model = _block(field.annotation) if field else None
         else:
             arguments = get_args(model)
@@ -137,9 +137,9 @@ def _fields(model: Any, location: tuple[int | str, ...]) -> list[str]:
 
 
 def _block(annotation: Any) -> Any:
-    """What an annotation allows besides ``None``; itself if that is more than one thing."""
-    wanted = [one for one in get_args(annotation) if one is not NoneType]
-    return wanted[0] if NoneType in get_args(annotation) and len(wanted) == 1 else annotation
+    """Return what an annotation allows besides ``None``; itself if that is more than one thing."""
+    types = [annotated for annotated in get_args(annotation) if annotated is not NoneType]
+    return types[0] if NoneType in get_args(annotation) and len(types) == 1 else annotation
 
 
 def check_names(config: "Config") -> None:
@@ -165,7 +165,7 @@ def _check_dataset(config: "Config", name: str) -> None:
 def _check_experiment(config: "Config", name: str) -> None:
     """Refuse an experiment that names something unknown, or has a name that it cannot have."""
     params, experiment, where = config.params, config.params.experiments[name], f"{config.source}: experiments.{name}"
-    if name == config.name or name in {one.paper for one in params.experiments.values()}:
+    if name == config.name or name in {declared.paper for declared in params.experiments.values()}:
         raise ConfigError(f"{where}: {name!r} is the folder of a report; choose another name")
     if name in RESERVED and name != "demo":
         raise ConfigError(f"{where}: {name!r} is the name of a rule of the workflow; choose another name")
@@ -183,8 +183,8 @@ def _check_experiment(config: "Config", name: str) -> None:
     for dataset, run in experiment.runs.items():
         checks.append(partial(_check_known, dataset, config, f"{where}.runs.{dataset}"))
         for algorithm in run.algorithms:
-            place = f"{where}.runs.{dataset}.algorithms.{algorithm}"
-            checks.append(partial(_check_plugin, "algorithms", algorithm, place))
+            key_path = f"{where}.runs.{dataset}.algorithms.{algorithm}"
+            checks.append(partial(_check_plugin, "algorithms", algorithm, key_path))
     all_faults(checks)
 
 
@@ -192,8 +192,8 @@ def _check_exhibit(config: "Config", name: str) -> None:
     """Refuse an exhibit that names something unknown, or has a name that it cannot have."""
     params, exhibit, where = config.params, config.params.exhibits[name], f"{config.source}: exhibits.{name}"
     if name in RESERVED or name in params.experiments:
-        what = "a rule of the workflow" if name in RESERVED else "an experiment"
-        raise ConfigError(f"{where}: {name!r} is the name of {what}; choose another name")
+        namesake = "a rule of the workflow" if name in RESERVED else "an experiment"
+        raise ConfigError(f"{where}: {name!r} is the name of {namesake}; choose another name")
     for used in exhibit.experiments:
         if used not in params.experiments:
             hint = plugins.did_you_mean(used, params.experiments)
@@ -231,7 +231,9 @@ def _check_choices(experiment: ExperimentModel, where: str) -> None:
             hint = plugins.did_you_mean(option, accepted[1:]) if len(accepted) > 1 else "this loss takes none"
             raise ConfigError(f"{where}.loss.{option}: unknown option; {hint}")
     if experiment.surrogate != "clipped_linear":
-        memo.answer(f"surrogate {experiment.surrogate!r}", lambda: _check_surrogate(experiment.surrogate, where))
+        answer_cache.answer(
+            f"surrogate {experiment.surrogate!r}", lambda: _check_surrogate(experiment.surrogate, where)
+        )
 
 
 def _check_surrogate(surrogate: Any, where: str) -> str:
@@ -247,9 +249,9 @@ def _check_surrogate(surrogate: Any, where: str) -> str:
 
 def _check_known(dataset: str, config: "Config", where: str) -> None:
     """Refuse a dataset that is neither a module nor an entry under ``datasets``, and one that lacks options."""
-    known = {*plugins.names("datasets"), *config.params.datasets}
-    if dataset not in known:
-        raise ConfigError(f"{where}: unknown dataset {dataset!r}; {plugins.did_you_mean(dataset, known)}")
+    dataset_names = {*plugins.names("datasets"), *config.params.datasets}
+    if dataset not in dataset_names:
+        raise ConfigError(f"{where}: unknown dataset {dataset!r}; {plugins.did_you_mean(dataset, dataset_names)}")
     if dataset not in config.params.datasets:
         check_entry(dataset, {}, config.source)
 
@@ -266,9 +268,9 @@ def _check_option_types(dataset: str, options: dict[str, Any], where: str) -> No
     """Refuse an option of another type than the ``load`` function of the dataset's module says."""
     annotations = plugins.annotations("datasets", module_name(dataset, options), "load")
     for option, value in options.items():
-        kind, wanted = _KINDS.get(annotations.get(option, ""), (object, ""))
+        kind, advice = _KINDS.get(annotations.get(option, ""), (object, ""))
         if not isinstance(value, kind) or (isinstance(value, bool) and kind in (int, int | float)):
-            raise ConfigError(f"{where}.{option} is {value!r}: give {wanted}")
+            raise ConfigError(f"{where}.{option} is {value!r}: give {advice}")
         if option == "rows" and isinstance(value, int) and not 0 < value <= MOST_ROWS:
             raise ConfigError(f"{where}.rows is {value}: give a number of rows from 1 to {MOST_ROWS:,}")
 
@@ -315,12 +317,12 @@ def check_files(config: "Config") -> None:
     """
     from reproduction.datasets import csv_table
 
-    own = {
+    tables = {
         dataset: options
         for dataset, options in config.params.datasets.items()
         if dataset in config.datasets and module_name(dataset, options) == "csv_table"
     }
-    all_faults(partial(csv_table.check_columns, config.source, *entry) for entry in own.items())
+    all_faults(partial(csv_table.check_columns, config.source, *entry) for entry in tables.items())
 
 
 def _algorithm(name: str) -> Any:

@@ -20,7 +20,7 @@ from typing import Any
 
 from partialfair.errors import PluginError
 from reproduction import plugin_folders
-from reproduction.grid import memo
+from reproduction.grid import answer_cache
 
 SOURCE = Path(__file__).parents[2]
 LIBRARY, WORKBENCH, PAPERS = "partialfair", "reproduction", "papers"
@@ -35,7 +35,7 @@ PLUMBING = frozenset(
         "reproduction.grid.closure",
         "reproduction.grid.config",
         "reproduction.grid.fingerprint",
-        "reproduction.grid.memo",
+        "reproduction.grid.answer_cache",
         "reproduction.grid.params",
         "reproduction.grid.paths",
         "reproduction.grid.reading",
@@ -82,7 +82,7 @@ def closure_hash(*modules: str) -> str:
     Raises:
         PluginError: see :func:`closure`.
     """
-    return memo.answer(f"closure {' '.join(sorted(set(modules)))}", lambda: _hash(modules))
+    return answer_cache.answer(f"closure {' '.join(sorted(set(modules)))}", lambda: _hash(modules))
 
 
 def _hash(modules: tuple[str, ...]) -> str:
@@ -97,8 +97,8 @@ def _read(module: str) -> tuple[str, frozenset[str]]:
     An import of this package stands in the hash for the text of the module that it names.
     """
     code, resources, imported = _parsed(module)
-    whole = _IMPORTS.sub(lambda found: _content(found[1]), code)
-    digest = hashlib.sha256(whole.encode())
+    text = _IMPORTS.sub(lambda imports: _content(imports[1]), code)
+    digest = hashlib.sha256(text.encode())
     for path in resources:
         digest.update(path.read_bytes())
     return digest.hexdigest(), imported
@@ -118,8 +118,8 @@ _IMPORTS = re.compile("\x02([^\x03]*)\x03")
 
 def _content(imports: str) -> str:
     """Return what a list of imports stands for; its order follows the names of modules, which count for nothing."""
-    parts = (part.partition("\t") for part in imports.split("\n"))
-    return ",".join(sorted(f"{words}{_text_hash(module)}" for words, _, module in parts))
+    rows = (line.partition("\t") for line in imports.split("\n"))
+    return ",".join(sorted(f"{clause}{_text_hash(module)}" for clause, _, module in rows))
 
 
 @cache
@@ -143,8 +143,8 @@ def _parsed(module: str) -> tuple[str, tuple[Path, ...], frozenset[str]]:
     text = _Text(module if path.name == "__init__.py" else module.rpartition(".")[0])
     code = text.of(tree)
     named = {name for target in (module, *text.imported) for name in _with_parents(target)} - {module}
-    found = {name for name in named if _file(name) is not None}  # a folder of a paper need not be a package
-    return code, tuple(_resources(text.words, path.parent)), frozenset(found)
+    modules = {name for name in named if _file(name) is not None}  # a folder of a paper need not be a package
+    return code, tuple(_resources(text.words, path.parent)), frozenset(modules)
 
 
 class _Text:
@@ -184,29 +184,29 @@ class _Text:
             node.decorator_list = [mark for mark in node.decorator_list if not self._is_guard(mark)]
         if kind is ast.Constant and isinstance(node.value, str):
             self.words.add(node.value)
-        parts = []
+        fields = []
         for name in node._fields:
             value = None if name == "ctx" else getattr(node, name, None)
             if value is not None and value != []:
-                parts.append(f"{name}={self.of(value)}")
-        return f"{kind.__name__}({','.join(parts)})"
+                fields.append(f"{name}={self.of(value)}")
+        return f"{kind.__name__}({','.join(fields)})"
 
     def _of_list(self, nodes: list[object]) -> str:
         """Return statements as text, what they import of this package first."""
         nodes = [node for node in nodes if not self._imports_guards(node)]
-        own = {number: self._imports(node) for number, node in enumerate(nodes)}
-        parts = [part for found in own.values() for part in found]
-        texts = [self.of(node) for number, node in enumerate(nodes) if not own[number]]
-        return "[" + ",".join(["\x02" + "\n".join(parts) + "\x03"] * bool(parts) + texts) + "]"
+        imports = {number: self._imports(node) for number, node in enumerate(nodes)}
+        import_texts = [clause for clauses in imports.values() for clause in clauses]
+        texts = [self.of(node) for number, node in enumerate(nodes) if not imports[number]]
+        return "[" + ",".join(["\x02" + "\n".join(import_texts) + "\x03"] * bool(import_texts) + texts) + "]"
 
     def _imports_guards(self, node: object) -> bool:
         """Tell ``from ...tables import guards``, and note the name that guards have in this module."""
         if not isinstance(node, ast.ImportFrom) or len(node.names) != 1:
             return False
         (alias,) = node.names
-        found = f"{_base(node, self.package)}.{alias.name}" in GUARDS
-        self._guards |= {alias.asname or alias.name} if found else set()
-        return found
+        is_guards = f"{_base(node, self.package)}.{alias.name}" in GUARDS
+        self._guards |= {alias.asname or alias.name} if is_guards else set()
+        return is_guards
 
     def _is_guard(self, mark: ast.expr) -> bool:
         """Tell the decorator ``@guards.name``."""
@@ -220,16 +220,16 @@ class _Text:
         if not isinstance(node, ast.Import | ast.ImportFrom):
             return []
         base = _base(node, self.package) if isinstance(node, ast.ImportFrom) else ""
-        found = []
+        clauses = []
         for alias in node.names:
-            whole = f"{base}.{alias.name}" if base else alias.name
-            if _file(whole) is not None:
-                self._modules[alias.asname or alias.name] = whole
-                found.append(("", whole))
+            target = f"{base}.{alias.name}" if base else alias.name
+            if _file(target) is not None:
+                self._modules[alias.asname or alias.name] = target
+                clauses.append(("", target))
             elif _file(base) is not None:
-                found.append((f"{alias.name} as {alias.asname or alias.name} of ", base))
-        self.imported |= {module for _, module in found} | ({base} if found and base else set())
-        return [f"{words}\t{module}" for words, module in found]
+                clauses.append((f"{alias.name} as {alias.asname or alias.name} of ", base))
+        self.imported |= {module for _, module in clauses} | ({base} if clauses and base else set())
+        return [f"{clause}\t{module}" for clause, module in clauses]
 
 
 def _is_text(node: object) -> bool:
@@ -261,9 +261,9 @@ def _base(node: ast.ImportFrom, package: str) -> str:
     return ".".join([*above, node.module] if node.module else above)
 
 
-def _resources(words: Iterable[str], folder: Path) -> Iterator[Path]:
+def _resources(texts: Iterable[str], folder: Path) -> Iterator[Path]:
     """Yield the data files that text constants of a module name: files beside it, and those of folders beside it."""
-    for word in sorted(words):
+    for word in sorted(texts):
         if not word or len(word) > 200 or "\n" in word or "\0" in word or word.strip("./") != word or word[0] == "_":
             continue
         path = folder / word
@@ -285,9 +285,9 @@ def _keep_variant(tree: ast.Module, value: str) -> None:
 
 def _with_parents(module: str) -> Iterator[str]:
     """Yield a module and the packages that hold it."""
-    parts = module.split(".")
-    for length in range(1, len(parts) + 1):
-        yield ".".join(parts[:length])
+    names = module.split(".")
+    for length in range(1, len(names) + 1):
+        yield ".".join(names[:length])
 
 
 @cache

@@ -35,7 +35,7 @@ class Job:
 
     @property
     def path(self) -> Path:
-        """Folder of the run's files, relative to the project's root."""
+        """Return the folder of the run's files, relative to the project's root."""
         return Path(
             paths.RUN.format(
                 experiment=self.experiment,
@@ -48,12 +48,12 @@ class Job:
 
     @property
     def table(self) -> str:
-        """The table that the run reads."""
+        """Return the table that the run reads."""
         return paths.table(self.dataset)
 
     @property
     def split(self) -> str:
-        """The split that the run reads."""
+        """Return the split that the run reads."""
         return paths.split(self.dataset, self.seed)
 
 
@@ -81,7 +81,7 @@ class Config:
 
     @property
     def experiments(self) -> dict[str, ExperimentModel]:
-        """Experiments by name."""
+        """Return the experiments by name."""
         return self.params.experiments
 
     @property
@@ -91,12 +91,12 @@ class Config:
 
     @property
     def reports(self) -> Path:
-        """Folder of the scorecard and the page, relative to the project's root."""
+        """Return the folder of the scorecard and the page, relative to the project's root."""
         return paths.summary_folder(self.name)
 
     @property
     def datasets(self) -> tuple[str, ...]:
-        """Datasets that some experiment or exhibit uses, sorted."""
+        """Return the datasets that some experiment or exhibit uses, sorted."""
         used = {name for experiment in self.experiments.values() for name in experiment.runs}
         return tuple(sorted(used.union(*(exhibit.datasets for exhibit in self.params.exhibits.values()))))
 
@@ -118,19 +118,28 @@ class Config:
             ConfigError: there is no such experiment.
         """
         only = {experiment: self.experiment(experiment)}
-        shown = {name: exhibit for name, exhibit in self.params.exhibits.items() if exhibit.experiments == [experiment]}
-        params = self.params.model_copy(update={"experiments": only, "exhibits": shown})
+        exhibits = {
+            name: exhibit for name, exhibit in self.params.exhibits.items() if exhibit.experiments == [experiment]
+        }
+        params = self.params.model_copy(update={"experiments": only, "exhibits": exhibits})
         return Config(params, self.source, experiment, whole=False)
 
     def with_between(self, experiments: Iterable[str]) -> list[str]:
         """Return experiments with those whose models lie between theirs (``between``)."""
         names = list(experiments)
-        return [*names, *(name for name, one in self.experiments.items() if one.between in names and name not in names)]
+        return [
+            *names,
+            *(
+                name
+                for name, experiment in self.experiments.items()
+                if experiment.between in names and name not in names
+            ),
+        ]
 
     def seeds(self, experiment: str) -> list[int]:
         """Return the seeds of an experiment."""
-        own = self.experiment(experiment).seeds
-        return self.params.seeds if own is None else own
+        seeds = self.experiment(experiment).seeds
+        return self.params.seeds if seeds is None else seeds
 
     def dataset_options(self, dataset: str) -> dict[str, Any]:
         """Return the options of a dataset module."""
@@ -142,8 +151,8 @@ class Config:
 
     def algorithm_settings(self, experiment: str, algorithm: str) -> dict[str, Any]:
         """Return the settings of an algorithm: the common ones, then the experiment's own."""
-        own = self.experiment(experiment).algorithms.get(algorithm, {})
-        return {**self.params.algorithms.get(algorithm, {}), **own}
+        specific = self.experiment(experiment).algorithms.get(algorithm, {})
+        return {**self.params.algorithms.get(algorithm, {}), **specific}
 
     def jobs(self, experiment: str | None = None) -> list[Job]:
         """Return the training runs of one experiment, or of all.
@@ -191,9 +200,9 @@ class Config:
 
     def job_of(self, wildcards: Any) -> Job:
         """Return the run that a rule of the workflow knows by its wildcards; see :meth:`job`."""
-        of = wildcards
-        found = self._job_of.get((of.experiment, of.dataset, of.algorithm, of.kappa, str(of.seed)))
-        return found or self.job(of.experiment, of.dataset, of.algorithm, of.kappa, seed=int(of.seed))
+        run = wildcards
+        job = self._job_of.get((run.experiment, run.dataset, run.algorithm, run.kappa, str(run.seed)))
+        return job or self.job(run.experiment, run.dataset, run.algorithm, run.kappa, seed=int(run.seed))
 
     @cached_property
     def _job_of(self) -> dict[tuple[str, str, str, str, str], Job]:
@@ -251,8 +260,8 @@ def evaluation_settings(config: Config, experiment: str, dataset: str) -> dict[s
         "interval": (run.metric_interval or run.interval).lists(),
         "bootstrap": config.params.bootstrap.model_dump(),
     }
-    wanted = config.experiment(experiment).metrics
-    return settings | {"on_request": wanted} if wanted else settings
+    metrics = config.experiment(experiment).metrics
+    return settings | {"on_request": metrics} if metrics else settings
 
 
 def load_config(path: str | Path = "params.yaml") -> Config:

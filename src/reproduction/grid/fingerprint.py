@@ -14,7 +14,7 @@ from typing import Any
 
 from partialfair import plugins
 from reproduction.datasets.named import module_name
-from reproduction.grid import memo, paths
+from reproduction.grid import answer_cache, paths
 from reproduction.grid.closure import LIBRARY, WORKBENCH, closure_hash
 from reproduction.grid.config import Config, Job, evaluation_settings, job_settings
 from reproduction.grid.params import ExperimentModel
@@ -94,8 +94,8 @@ def manifest() -> Wanted:
 def exhibit(config: Config, name: str) -> Wanted:
     """Of a figure or table: its entry, and the code of its kind."""
     entry = config.params.exhibits[name]
-    shown = entry.experiments or list(config.experiments)
-    return Wanted(exhibit_hash(config, [entry.kind], shown, "report"), entry.model_dump())
+    experiments = entry.experiments or list(config.experiments)
+    return Wanted(exhibit_hash(config, [entry.kind], experiments, "report"), entry.model_dump())
 
 
 def scorecard(config: Config) -> Wanted:
@@ -124,8 +124,8 @@ def training_hash(algorithm: str, constraint: str, loss: Any = "logistic", surro
 @cache
 def _training_hash(algorithm: str, constraint: str, loss: str, fused: bool) -> str:
     modules = [plugins.module_of("algorithms", algorithm), plugins.source_of("constraints", constraint)]
-    known = plugins.names("losses")
-    modules += [plugins.module_of("losses", name) for name in {loss, _own_loss(algorithm)} if name in known]
+    loss_names = plugins.names("losses")
+    modules += [plugins.module_of("losses", name) for name in {loss, _own_loss(algorithm)} if name in loss_names]
     modules += _metrics_of(constraint)
     if not fused:
         modules.append(f"{LIBRARY}.algorithms.general.general")
@@ -133,12 +133,12 @@ def _training_hash(algorithm: str, constraint: str, loss: str, fused: bool) -> s
 
 
 def _own_loss(algorithm: str) -> str:
-    """Loss that an algorithm minimises in place of the task's; empty if none."""
+    """Return the loss that an algorithm minimises in place of the task's; empty if none."""
 
     def loss() -> str:
         return getattr(plugins.load("algorithms", algorithm).ALGORITHM, "loss", None) or ""
 
-    return memo.answer(f"loss of {algorithm}", loss)
+    return answer_cache.answer(f"loss of {algorithm}", loss)
 
 
 def _metrics_of(constraint: str) -> list[str]:
@@ -149,11 +149,11 @@ def _metrics_of(constraint: str) -> list[str]:
 
         return " ".join(registry.modules_of(sorted(set(plugins.load("constraints", constraint).VIOLATION.values()))))
 
-    return memo.answer(f"metrics of {constraint}", modules).split()
+    return answer_cache.answer(f"metrics of {constraint}", modules).split()
 
 
 def evaluation_hash(on_request: Iterable[str] = ()) -> str:
-    """Hash for evaluating a run: the job, every common metric, linear models.
+    """Return the hash for evaluating a run: the job, every common metric, linear models.
 
     Metrics on request count for the runs of experiments that name them.
 
@@ -178,19 +178,19 @@ def _evaluation_hash(on_request: tuple[str, ...]) -> str:
 
 def exhibit_hash(config: Config, kinds: Iterable[str], experiments: Iterable[str], job: str) -> str:
     """Hash for drawing: the generic job, the kinds that draw, and the constraints and metrics that they name."""
-    shown = [config.experiment(name) for name in experiments]
+    entries = [config.experiment(name) for name in experiments]
     modules = {plugins.module_of(KINDS, kind) for kind in kinds}
-    modules |= {plugins.source_of("constraints", experiment.constraint) for experiment in shown}
+    modules |= {plugins.source_of("constraints", experiment.constraint) for experiment in entries}
     code = closure_hash(f"{WORKBENCH}.jobs.{job}", *sorted(modules))
-    return hashlib.sha256(f"{code} {_appearance(shown)}".encode()).hexdigest()[:16]
+    return hashlib.sha256(f"{code} {_appearance(entries)}".encode()).hexdigest()[:16]
 
 
-def _appearance(shown: Iterable[ExperimentModel]) -> str:
-    """Labels and looks that the algorithms shown declare; their solvers have no part in an exhibit."""
-    names = sorted({name for experiment in shown for run in experiment.runs.values() for name in run.algorithms})
+def _appearance(experiments: Iterable[ExperimentModel]) -> str:
+    """Return the labels and looks that the algorithms shown declare; their solvers have no part in an exhibit."""
+    names = sorted({name for experiment in experiments for run in experiment.runs.values() for name in run.algorithms})
 
     def looks() -> str:
         plugs = [(name, plugins.load("algorithms", name).ALGORITHM) for name in names]
         return repr([(name, getattr(plug, "label", ""), getattr(plug, "look", None)) for name, plug in plugs])
 
-    return memo.answer(f"looks of {' '.join(names)}", looks)
+    return answer_cache.answer(f"looks of {' '.join(names)}", looks)

@@ -46,8 +46,8 @@ def share_with_group() -> None:
     Raises:
         StorageError: another user has left a folder here that only they can write to.
     """
-    here = os.stat(".")
-    if not here.st_mode & stat.S_IWGRP:
+    folder = os.stat(".")
+    if not folder.st_mode & stat.S_IWGRP:
         return
     os.umask(os.umask(0) & ~stat.S_IRWXG)
     for path in (path for pattern in SHARED for path in sorted(Path().glob(pattern)) if path.is_dir()):
@@ -69,13 +69,13 @@ def settle_times() -> None:
     """
     now, count = time.time(), 0
     seen: set[str] = set()  # a link may lead back to a folder above it
-    for place, folders, names in (of for root in ("data", "reports") for of in os.walk(root, followlinks=True)):
-        if (real := os.path.realpath(place)) in seen:
+    for parent, folders, names in (step for root in ("data", "reports") for step in os.walk(root, followlinks=True)):
+        if (real := os.path.realpath(parent)) in seen:
             folders.clear()
             continue
         seen.add(real)
         for name in names:
-            path = os.path.join(place, name)
+            path = os.path.join(parent, name)
             # A link into a cache of DVC that lacks the file; or the file is another user's, who shares the folder.
             with suppress(FileNotFoundError, PermissionError):
                 if os.path.getmtime(path) > now:

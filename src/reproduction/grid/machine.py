@@ -53,16 +53,16 @@ def _control_groups(root: Path) -> Iterator[Path]:
     for line in mounts:
         before, _, after = line.partition(" - ")
         kind, options = after.split()[0], after.split()[-1].split(",")
-        mounted, place = before.split()[3:5]
+        mounted, mount_root = before.split()[3:5]
         names = [""] if kind == "cgroup2" else [name for name in options if name in groups] if kind == "cgroup" else []
         for name in names[:1]:
             if name not in groups:
                 continue
-            top = root.joinpath(_unescaped(place).lstrip("/"))
+            top = root.joinpath(_unescaped(mount_root).lstrip("/"))
             member = Path(groups[name])
             inside = member.relative_to(mounted) if member.is_relative_to(mounted) else Path()
-            parts = [part for part in inside.parts if part not in ("/", "..")]
-            yield from (top.joinpath(*parts[:depth]) for depth in range(len(parts), -1, -1))
+            names_below = [name for name in inside.parts if name not in ("/", "..")]
+            yield from (top.joinpath(*names_below[:depth]) for depth in range(len(names_below), -1, -1))
 
 
 def _unescaped(text: str) -> str:
@@ -83,6 +83,6 @@ def _quota(folder: Path) -> float | None:
     """Return how many cores a control group may keep busy; ``None`` for no limit."""
     quota, period = _number(folder / "cpu.cfs_quota_us"), _number(folder / "cpu.cfs_period_us")
     if quota is None and (folder / "cpu.max").is_file():
-        words = (folder / "cpu.max").read_text(encoding="utf-8").split()
-        quota, period = (int(word) if word.isdigit() else None for word in (*words, "100000")[:2])
+        numbers = (folder / "cpu.max").read_text(encoding="utf-8").split()
+        quota, period = (int(word) if word.isdigit() else None for word in (*numbers, "100000")[:2])
     return quota / period if quota and period else None

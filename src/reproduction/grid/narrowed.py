@@ -52,15 +52,24 @@ def narrowed(config: Config, selection: Selection) -> Config:
     Raises:
         ConfigError: there is no such target, dataset or method, or the selection leaves nothing to run.
     """
-    exhibits, whole = _targeted(config, selection.target)
-    _require(selection.datasets, {name for one in whole.values() for name in one.runs}, "dataset", selection.target)
-    methods = {name for one in whole.values() for run in one.runs.values() for name in run.algorithms}
+    exhibits, targeted = _targeted(config, selection.target)
+    _require(
+        selection.datasets,
+        {name for experiment in targeted.values() for name in experiment.runs},
+        "dataset",
+        selection.target,
+    )
+    methods = {name for experiment in targeted.values() for run in experiment.runs.values() for name in run.algorithms}
     _require(selection.methods, methods, "method", selection.target)
-    parts = {name: part for name, one in whole.items() if (part := _part(config, name, one, selection)).runs}
-    if not parts:
+    experiments = {
+        name: selected
+        for name, experiment in targeted.items()
+        if (selected := _selected_runs(config, name, experiment, selection)).runs
+    }
+    if not experiments:
         chosen = f"{', '.join(selection.methods)} on {', '.join(selection.datasets)}"
         raise ConfigError(f"{selection.target} has no run of {chosen}; leave one of the two options out")
-    params = config.params.model_copy(update={"experiments": parts, "exhibits": exhibits, "include": []})
+    params = config.params.model_copy(update={"experiments": experiments, "exhibits": exhibits, "include": []})
     return Config(params, config.source, whole=False)
 
 
@@ -82,19 +91,23 @@ def _targeted(config: Config, target: str) -> tuple[dict[str, ExhibitModel], dic
     raise ConfigError(f"{config.source}: no figure, table or experiment {target!r}; {hint}")
 
 
-def _require(chosen: Sequence[str], known: set[str], what: str, target: str) -> None:
+def _require(chosen: Sequence[str], names: set[str], kind: str, target: str) -> None:
     for name in chosen:
-        if name not in known:
-            raise ConfigError(f"{target} has no {what} {name!r}; {plugins.did_you_mean(name, sorted(known))}")
+        if name not in names:
+            raise ConfigError(f"{target} has no {kind} {name!r}; {plugins.did_you_mean(name, sorted(names))}")
 
 
-def _part(config: Config, name: str, experiment: ExperimentModel, selection: Selection) -> ExperimentModel:
+def _selected_runs(config: Config, name: str, experiment: ExperimentModel, selection: Selection) -> ExperimentModel:
     """Return an experiment with the chosen seeds, datasets and methods alone."""
     runs = {}
     for dataset, run in experiment.runs.items():
-        kept = {of: kappas for of, kappas in run.algorithms.items() if of in (selection.methods or run.algorithms)}
-        if kept and dataset in (selection.datasets or experiment.runs):
-            runs[dataset] = run.model_copy(update={"algorithms": kept})
+        algorithms = {
+            algorithm: kappas
+            for algorithm, kappas in run.algorithms.items()
+            if algorithm in (selection.methods or run.algorithms)
+        }
+        if algorithms and dataset in (selection.datasets or experiment.runs):
+            runs[dataset] = run.model_copy(update={"algorithms": algorithms})
     seeds = config.seeds(name)[: selection.seeds or None]
     return experiment.model_copy(update={"runs": runs, "seeds": seeds, "between": ""})
 

@@ -23,19 +23,19 @@ def with_included(path: Path) -> dict[str, Any]:
     Raises:
         ConfigError: a file cannot be read or is not YAML, or two files say different things of one name.
     """
-    whole = _read_grid(path)
-    found: dict[str, _Entries] = {block: {} for block in INCLUDABLE}
-    for name in _included(whole.get("include"), path):
+    including = _read_grid(path)
+    entries: dict[str, _Entries] = {block: {} for block in INCLUDABLE}
+    for name in _included(including.get("include"), path):
         content = _read_grid(path.parent / name)
         _refuse_others(content, name)
         _give_to_experiments(content)
         for block in INCLUDABLE:
-            _add_entries(found[block], block, content.get(block) or {}, name)
+            _add_entries(entries[block], block, content.get(block) or {}, name)
     for block in INCLUDABLE:
-        _add_entries(found[block], block, whole.get(block) or {}, path.name)
-        if found[block]:
-            whole[block] = {name: entry for name, (entry, _) in found[block].items()}
-    return whole
+        _add_entries(entries[block], block, including.get(block) or {}, path.name)
+        if entries[block]:
+            including[block] = {name: entry for name, (entry, _) in entries[block].items()}
+    return including
 
 
 def files_of(path: Path) -> list[Path]:
@@ -45,10 +45,10 @@ def files_of(path: Path) -> list[Path]:
         ConfigError: one cannot be read, or is not YAML.
     """
     content = _read(path)
-    found = [path, *(path.parent / name for name in _named(content.get("settings_of"), "settings_of", path))]
+    files = [path, *(path.parent / name for name in _named(content.get("settings_of"), "settings_of", path))]
     for name in _included(content.get("include"), path):
-        found += files_of(path.parent / name)
-    return list(dict.fromkeys(found))
+        files += files_of(path.parent / name)
+    return list(dict.fromkeys(files))
 
 
 def _read_grid(path: Path) -> dict[str, Any]:
@@ -81,23 +81,25 @@ def _give_to_experiments(content: dict[str, Any]) -> None:
     experiments, common = content.get("experiments") or {}, content.get("algorithms") or {}
     for name, entry in experiments.items() if isinstance(experiments, dict) and isinstance(common, dict) else ():
         if isinstance(entry, dict):
-            given = {key: content[key] for key in ("seeds",) if key in content} | entry
-            experiments[name] = given | ({"algorithms": _settings(common, entry.get("algorithms"))} if common else {})
+            completed = {key: content[key] for key in ("seeds",) if key in content} | entry
+            experiments[name] = completed | (
+                {"algorithms": _settings(common, entry.get("algorithms"))} if common else {}
+            )
 
 
-def _settings(common: dict[str, Any], own: Any) -> Any:
+def _settings(common: dict[str, Any], specific: Any) -> Any:
     """Return settings of algorithms, an experiment's own before common ones; no mapping stays, to be refused."""
-    if not isinstance(own or {}, dict):
-        return own
-    both = {**common, **(own or {})}
-    mixed = (name for name in both if isinstance(common.get(name), dict) and isinstance(both[name], dict))
-    return both | {name: {**common[name], **both[name]} for name in mixed}
+    if not isinstance(specific or {}, dict):
+        return specific
+    merged = {**common, **(specific or {})}
+    mixed = (name for name in merged if isinstance(common.get(name), dict) and isinstance(merged[name], dict))
+    return merged | {name: {**common[name], **merged[name]} for name in mixed}
 
 
 def _named(names: Any, key: str, path: Path) -> list[str]:
-    """The texts of a list under a key; anything else is refused."""
+    """Return the texts of a list under a key; anything else is refused."""
     if not isinstance(names or [], list):
-        raise ConfigError(f"{_shown(path)}: {key} is {names!r}: give a list of files")
+        raise ConfigError(f"{_file_label(path)}: {key} is {names!r}: give a list of files")
     return [str(name) for name in names or []]
 
 
@@ -133,8 +135,8 @@ def _add_entries(present: _Entries, block: str, entries: Any, file: str) -> None
         raise ConfigError(f"{file}: {block} is {entries!r}: give names and their entries")
     for name, entry in entries.items():
         if name in present and present[name][0] != entry:
-            other = present[name][1]
-            raise ConfigError(f"{file}: {block}.{name} also stands, otherwise, in {other}; rename one of them")
+            source = present[name][1]
+            raise ConfigError(f"{file}: {block}.{name} also stands, otherwise, in {source}; rename one of them")
         present.setdefault(name, (entry, file))
 
 
@@ -167,10 +169,10 @@ class _UniqueKeyLoader(_SafeLoader):  # type: ignore[misc, valid-type]
         return super().construct_mapping(node, deep=deep)
 
 
-def _shown(path: Path) -> str:
-    """A file as messages name it: one of a paper with its folder, since each paper has a ``grid.yaml``."""
-    parts = path.absolute().parts[-3:]
-    return "/".join(parts) if parts[0] == "papers" else path.name
+def _file_label(path: Path) -> str:
+    """Return a file as messages name it: one of a paper with its folder, since each paper has a ``grid.yaml``."""
+    tail = path.absolute().parts[-3:]
+    return "/".join(tail) if tail[0] == "papers" else path.name
 
 
 def parse_strictly(text: str) -> Any:
@@ -189,7 +191,9 @@ def _read(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read ({error.strerror}); give the path of a params.yaml") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{_shown(path)}: not valid YAML: {' '.join(str(error).split())}") from error
+        raise ConfigError(f"{_file_label(path)}: not valid YAML: {' '.join(str(error).split())}") from error
     if not isinstance(content, dict):
-        raise ConfigError(f"{_shown(path)}: holds {type(content).__name__}, not keys and values; see the one shipped")
+        raise ConfigError(
+            f"{_file_label(path)}: holds {type(content).__name__}, not keys and values; see the one shipped"
+        )
     return content

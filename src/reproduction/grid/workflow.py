@@ -58,7 +58,7 @@ def set_environment(project: str | Path, params: str | None) -> str:
     return chosen
 
 
-def asked(function: Function) -> Function:
+def with_parameters(function: Function) -> Function:
     """Let a function bear its parameters, which Snakemake asks for per job and Python else works out anew each time.
 
     The attribute is the one that Snakemake reads first; that of a method counts for what it is bound to.
@@ -67,7 +67,7 @@ def asked(function: Function) -> Function:
     return function
 
 
-@asked
+@with_parameters
 def folder_of(wildcards: Any, output: Any) -> str:
     """Return the folder of what a rule makes, for its command line."""
     return os.path.dirname(output[0])
@@ -75,35 +75,35 @@ def folder_of(wildcards: Any, output: Any) -> str:
 
 def _put_first(variable: str, folder: str) -> None:
     """Put a folder first on a search path, once."""
-    others = [part for part in os.environ.get(variable, "").split(os.pathsep) if part and part != folder]
-    os.environ[variable] = os.pathsep.join([folder, *others])
+    folders = [entry for entry in os.environ.get(variable, "").split(os.pathsep) if entry and entry != folder]
+    os.environ[variable] = os.pathsep.join([folder, *folders])
 
 
 class Params:
     """Entries of ``params:`` by which a rule is outdated if the code or the settings of its result change.
 
     Args:
-        wanted: what the result of a job should have been made from, by the wildcards of the job.
+        expectation_of: what the result of a job should have been made from, by the wildcards of the job.
         names: the wildcards on which that depends.
     """
 
-    def __init__(self, wanted: Callable[[Any], Wanted], *names: str) -> None:
-        self.wanted, self.names = wanted, names
+    def __init__(self, expectation_of: Callable[[Any], Wanted], *names: str) -> None:
+        self.expectation_of, self.names = expectation_of, names
         self._texts: dict[tuple[Any, ...], tuple[str, str]] = {}
 
     def texts(self, wildcards: Any) -> tuple[str, str]:
         """Return both for a job; jobs that agree in all the names share them."""
         key = tuple(wildcards.get(name) for name in self.names)
         if key not in self._texts:
-            self._texts[key] = self.wanted(wildcards).texts()
+            self._texts[key] = self.expectation_of(wildcards).texts()
         return self._texts[key]
 
-    @asked
+    @with_parameters
     def settings(self, wildcards: Any) -> str:
         """Return the settings as text that changes if they do."""
         return self.texts(wildcards)[0]
 
-    @asked
+    @with_parameters
     def code(self, wildcards: Any) -> str:
         """Return the hash of the code."""
         return self.texts(wildcards)[1]
@@ -114,14 +114,18 @@ class Grid:
 
     def __init__(self, config: Config) -> None:
         self.config = config
-        self.table = Params(lambda of: fingerprint.table(config, of.dataset), "dataset")
-        self.split = Params(lambda of: fingerprint.split(config, of.dataset), "dataset")
-        self.run = Params(lambda of: fingerprint.run(config, config.job_of(of)), *RUN)
-        self.evaluation = Params(lambda of: fingerprint.evaluation(config, config.job_of(of)), "experiment", "dataset")
-        self.collected = Params(lambda of: fingerprint.collected())
-        self.manifest = Params(lambda of: fingerprint.manifest())
-        self.exhibit = Params(lambda of: fingerprint.exhibit(config, of.exhibit), "exhibit")
-        self.scorecard = Params(lambda of: fingerprint.scorecard(self._restricted(of.get("experiment"))), "experiment")
+        self.table = Params(lambda wildcards: fingerprint.table(config, wildcards.dataset), "dataset")
+        self.split = Params(lambda wildcards: fingerprint.split(config, wildcards.dataset), "dataset")
+        self.run = Params(lambda wildcards: fingerprint.run(config, config.job_of(wildcards)), *RUN)
+        self.evaluation = Params(
+            lambda wildcards: fingerprint.evaluation(config, config.job_of(wildcards)), "experiment", "dataset"
+        )
+        self.collected = Params(lambda wildcards: fingerprint.collected())
+        self.manifest = Params(lambda wildcards: fingerprint.manifest())
+        self.exhibit = Params(lambda wildcards: fingerprint.exhibit(config, wildcards.exhibit), "exhibit")
+        self.scorecard = Params(
+            lambda wildcards: fingerprint.scorecard(self._restricted(wildcards.get("experiment"))), "experiment"
+        )
 
     def raw_files(self, dataset: str) -> list[str]:
         """Return the raw files that a table is built from.
@@ -134,8 +138,8 @@ class Grid:
         if hasattr(named.module, "download") and "source" in named.options:
             return []
         folder = named.spec.directory(paths.RAW).as_posix()
-        own = _undeclared(named) if named.file is None else [named.file.as_posix()]
-        return own + [f"{folder}/{file.name}" for file in named.spec.files if file.needed]
+        undeclared = _undeclared(named) if named.file is None else [named.file.as_posix()]
+        return undeclared + [f"{folder}/{file.name}" for file in named.spec.files if file.needed]
 
     def raw(self, datasets: Iterable[str] = ()) -> list[str]:
         """Return the raw files that the tables of some datasets, or of all that the grid uses, are built from."""
@@ -152,10 +156,10 @@ class Grid:
         """Yield the raw files below their root that datasets declare, used or not."""
         for dataset in (*plugins.names("datasets"), *self.config.params.datasets):
             named = self._named(dataset)
-            place = named.spec.directory(paths.RAW).as_posix()
-            files = [f"{place}/{file.name}" for file in named.spec.files]
-            own = [] if named.file is None else [named.file.as_posix()]
-            yield from (path for path in (*files, *own) if path.startswith(f"{paths.RAW.as_posix()}/"))
+            folder = named.spec.directory(paths.RAW).as_posix()
+            files = [f"{folder}/{file.name}" for file in named.spec.files]
+            own_file = [] if named.file is None else [named.file.as_posix()]
+            yield from (path for path in (*files, *own_file) if path.startswith(f"{paths.RAW.as_posix()}/"))
 
     def dataset_of(self, raw_file: str) -> str:
         """Return a dataset that declares a raw file, used or not: one that reads it, where there is one.
@@ -167,8 +171,8 @@ class Grid:
             named = self._named(dataset)
             folder = named.spec.directory(paths.RAW).as_posix()
             needed = {f"{folder}/{file.name}": file.needed for file in named.spec.files}
-            own = _undeclared(named) if named.file is None else [named.file.as_posix()]
-            needed |= dict.fromkeys(own, True)
+            undeclared = _undeclared(named) if named.file is None else [named.file.as_posix()]
+            needed |= dict.fromkeys(undeclared, True)
             if needed.get(raw_file):
                 return dataset
             declared += [dataset] if raw_file in needed else []
@@ -180,7 +184,9 @@ class Grid:
         """Return the prepared tables that some experiments use, or all that experiments and exhibits use."""
         if experiments is None:
             return list(map(paths.table, self.config.datasets))
-        return list(map(paths.table, sorted({of for name in experiments for of in self.config.experiment(name).runs})))
+        return list(
+            map(paths.table, sorted({dataset for name in experiments for dataset in self.config.experiment(name).runs}))
+        )
 
     def splits(self) -> list[str]:
         """Return the splits that the experiments use."""
@@ -212,11 +218,11 @@ class Grid:
     def experiments_of(self, exhibit: str) -> list[str]:
         """Return the experiments that an exhibit shows: all if it names none, of claims all of their paper."""
         entry = self.config.params.exhibits[exhibit]
-        shown = self.config.with_between(entry.experiments or self.config.experiments)
+        experiments = self.config.with_between(entry.experiments or self.config.experiments)
         if entry.kind != CLAIMS:
-            return shown
-        owner = self.config.experiment(shown[0]).paper
-        return [name for name, one in self.config.experiments.items() if one.paper == owner]
+            return experiments
+        owner = self.config.experiment(experiments[0]).paper
+        return [name for name, experiment in self.config.experiments.items() if experiment.paper == owner]
 
     def exhibit_inputs(self, exhibit: str) -> list[str]:
         """Return the tidy tables that an exhibit is drawn from, datasets that it may count, and its paper's numbers.
@@ -226,16 +232,16 @@ class Grid:
         if exhibit not in self.config.params.exhibits:
             raise ValueError(f"{exhibit} is no exhibit; {plugins.did_you_mean(exhibit, self.config.params.exhibits)}")
         entry, experiments = self.config.params.exhibits[exhibit], self.experiments_of(exhibit)
-        others, held_against = list(map(paths.table, entry.datasets)), self.papers(experiments)
+        further, held_against = list(map(paths.table, entry.datasets)), self.papers(experiments)
         if entry.kind == CLAIMS:
             owner = self.config.experiment(experiments[0]).paper
             read = tables_of_claims(owner) & self.config.params.exhibits.keys()
-            others += [paths.EXHIBIT.format(exhibit=name) for name in sorted(read)]
-        return list(dict.fromkeys([*self.evaluated(experiments), *self.tables(experiments), *others, *held_against]))
+            further += [paths.EXHIBIT.format(exhibit=name) for name in sorted(read)]
+        return list(dict.fromkeys([*self.evaluated(experiments), *self.tables(experiments), *further, *held_against]))
 
     def manifests(self) -> list[str]:
         """Return the checksums of all tables and models, which the grid of one paper leaves alone."""
-        return [] if self.config.name else [paths.MANIFEST.format(what=what) for what in ("tables", "models")]
+        return [] if self.config.name else [paths.MANIFEST.format(what=kind) for kind in ("tables", "models")]
 
     def papers(self, experiments: Iterable[str] | None = None) -> list[str]:
         """Return the files that the results of some experiments, or of all, are held against."""
@@ -311,8 +317,8 @@ class Grid:
 
 def _undeclared(named: NamedDataset) -> list[str]:
     """Return the files in the folder of a module that declares no files, without those of DVC and git."""
-    given = named.options.get("folder")
-    folder = Path(given) if isinstance(given, str) else named.spec.directory(paths.RAW)
+    folder_option = named.options.get("folder")
+    folder = Path(folder_option) if isinstance(folder_option, str) else named.spec.directory(paths.RAW)
     if named.module.SPEC.files or named.spec.files or not folder.is_dir():
         return []
     files = (path for path in folder.rglob("*") if path.is_file())

@@ -81,10 +81,10 @@ def _refuse_loss(table: Path, jobs: Sequence[Job], root: Path) -> None:
     columns = ["dataset", "algorithm", "kappa", "seed", "status"]
     try:
         rows = zip(*parquet.read_table(table, columns=columns).to_pydict().values(), strict=True)
-        there = {tuple(key) for *key, status in rows if status != "not_run"}
+        collected = {tuple(key) for *key, status in rows if status != "not_run"}
     except (ArrowException, KeyError, OSError):  # of another version, or damaged: there is nothing to keep
         return
-    lost = [job for job in absent if (job.dataset, job.algorithm, float(job.kappa), job.seed) in there]
+    lost = [job for job in absent if (job.dataset, job.algorithm, float(job.kappa), job.seed) in collected]
     if lost:
         raise DataError(
             f"{table}: runs in it that are not here: {len(lost)} (the first is {lost[0].path}); nothing was written: "
@@ -182,7 +182,7 @@ def _certificates(certificate: Mapping[str, Any]) -> dict[str, float | None]:
     absolute = kind == "kkt" and certificate.get("relative_to") == ABSOLUTE
     columns = {"kkt_residual": kind == "kkt" and not absolute, "kkt_residual_absolute": absolute}
     columns |= {name: kind == name for name in ("gradient_mapping", "duality_gap")}
-    return {name: value if own else None for name, own in columns.items()}
+    return {name: value if has_value else None for name, has_value in columns.items()}
 
 
 def _write(target: Path, rows: list[dict[str, Any]], columns: Mapping[str, type]) -> None:

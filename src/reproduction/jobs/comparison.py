@@ -24,14 +24,14 @@ class Band:
     """Where the mean of own seeds lies beside that of the committed ones.
 
     Attributes:
-        own: mean over the own seeds.
+        value: mean over the own seeds.
         mean: mean over the committed seeds.
         low, high: ends of the 95% prediction interval of a mean over as many new seeds as the own ones, computed from
             the committed seeds as if they were normal; equal to the mean where there is one committed seed.
         committed: number of committed seeds.
     """
 
-    own: float
+    value: float
     mean: float
     low: float
     high: float
@@ -39,9 +39,9 @@ class Band:
 
     @property
     def is_inside(self) -> bool:
-        """Whether the own mean lies within the ends; both may be without a value."""
+        """Tell whether the own mean lies within the ends; both may be without a value."""
         slack = 1e-9 * max(1.0, abs(self.mean))
-        return self.low - slack <= self.own <= self.high + slack or (math.isnan(self.own) and math.isnan(self.mean))
+        return self.low - slack <= self.value <= self.high + slack or (math.isnan(self.value) and math.isnan(self.mean))
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class ComparedSetting:
         violation: name of the metric that the constraint bounds.
         bands: of every metric that is compared, on test rows.
         seeds: own seeds.
-        same: of these, the seeds at which all these metrics equal the committed ones to the bit.
+        identical: of these, the seeds at which all these metrics equal the committed ones to the bit.
     """
 
     experiment: str
@@ -64,44 +64,46 @@ class ComparedSetting:
     violation: str
     bands: Mapping[str, Band]
     seeds: int
-    same: int
+    identical: int
 
     @property
     def is_inside(self) -> bool:
-        """Whether every metric is inside its band."""
+        """Tell whether every metric is inside its band."""
         return all(band.is_inside for band in self.bands.values())
 
 
-def settings(config: Config, own: Path, committed: Path) -> list[ComparedSetting]:
+def settings(config: Config, reproduced: Path, committed: Path) -> list[ComparedSetting]:
     """Return the settings of a grid that have own and committed results.
 
     Args:
         config: the grid of the own runs.
-        own, committed: folders that hold ``reports``.
+        reproduced, committed: folders that hold ``reports``.
     """
-    return [setting for name in config.experiments for setting in _of(config, name, own, committed)]
+    return [
+        setting for name in config.experiments for setting in _compared_settings(config, name, reproduced, committed)
+    ]
 
 
-def _of(config: Config, name: str, own: Path, committed: Path) -> Iterator[ComparedSetting]:
+def _compared_settings(config: Config, name: str, reproduced: Path, committed: Path) -> Iterator[ComparedSetting]:
     experiment = config.experiment(name)
     violation = plugins.load("constraints", experiment.constraint).VIOLATION[experiment.kappa_scale]
     relative = paths.COLLECTED.format(experiment=name, table="metrics")
-    if not ((own / relative).is_file() and (committed / relative).is_file()):
+    if not ((reproduced / relative).is_file() and (committed / relative).is_file()):
         return
-    ours, theirs = (_wide(folder / relative) for folder in (own, committed))
+    ours, theirs = (_wide(folder / relative) for folder in (reproduced, committed))
     if violation not in ours or violation not in theirs:
         return
     metrics = [metric for metric in (*QUALITIES, violation) if metric in ours and metric in theirs]
     for key, rows in ours.groupby(level=list(KEYS)):
         if key not in theirs.index:
             continue
-        own_rows, known = rows.droplevel(list(KEYS))[metrics], theirs.loc[key][metrics]
-        bands = {metric: _band(own_rows[metric], known[metric]) for metric in metrics}
-        seeds = own_rows.index.intersection(known.index)
-        mine, other = own_rows.loc[seeds], known.loc[seeds]
-        same = int(((mine == other) | (mine.isna() & other.isna())).all(axis=1).sum())
+        own_rows, committed_rows = rows.droplevel(list(KEYS))[metrics], theirs.loc[key][metrics]
+        bands = {metric: _band(own_rows[metric], committed_rows[metric]) for metric in metrics}
+        seeds = own_rows.index.intersection(committed_rows.index)
+        matched, reference = own_rows.loc[seeds], committed_rows.loc[seeds]
+        identical = int(((matched == reference) | (matched.isna() & reference.isna())).all(axis=1).sum())
         dataset, interval, algorithm, kappa = key
-        yield ComparedSetting(name, dataset, interval, algorithm, kappa, violation, bands, len(rows), same)
+        yield ComparedSetting(name, dataset, interval, algorithm, kappa, violation, bands, len(rows), identical)
 
 
 def _wide(path: Path) -> "pd.DataFrame":
@@ -113,12 +115,12 @@ def _wide(path: Path) -> "pd.DataFrame":
     return test.pivot(index=[*KEYS, "seed"], columns="metric", values="value").sort_index()
 
 
-def _band(own: "pd.Series[float]", known: "pd.Series[float]") -> Band:
+def _band(values: "pd.Series[float]", committed: "pd.Series[float]") -> Band:
     from scipy import stats
 
-    count, mean, deviation = len(known), float(known.mean()), float(known.std())
+    count, mean, deviation = len(committed), float(committed.mean()), float(committed.std())
     half = 0.0
-    if count > 1 and len(own):
+    if count > 1 and len(values):
         quantile = float(stats.t.ppf((1 + LEVEL) / 2, count - 1))
-        half = quantile * deviation * math.sqrt(1 / count + 1 / len(own))
-    return Band(float(own.mean()), mean, mean - half, mean + half, count)
+        half = quantile * deviation * math.sqrt(1 / count + 1 / len(values))
+    return Band(float(values.mean()), mean, mean - half, mean + half, count)

@@ -53,15 +53,15 @@ def cost(config: Config, committed: Path, done: Path, speed: float) -> Cost:
     jobs = [job for job in config.jobs() if not (done / job.path / paths.METRICS).is_file()]
     recorded = {name: _seconds(committed, name) for name in config.experiments}
     times = [recorded[job.experiment].get(_key(job)) for job in jobs]
-    known = [seconds for seconds in times if seconds is not None]
-    unknown = len(times) - len(known)
-    training = sum(known) + unknown * (fmean(known) if known else STEP)
+    recorded_seconds = [seconds for seconds in times if seconds is not None]
+    unknown = len(times) - len(recorded_seconds)
+    training = sum(recorded_seconds) + unknown * (fmean(recorded_seconds) if recorded_seconds else STEP)
     tables = {job.dataset for job in jobs}
     steps = Counter({"train": len(jobs), "evaluate": len(jobs), "prepare": len(tables)})
     steps["split"] = len({(job.dataset, job.seed) for job in jobs})
     steps["collect"] = len(config.experiments)
-    others = steps["prepare"] + steps["split"] + steps["collect"]
-    seconds = training + EVALUATION * len(jobs) + STEP * others + START
+    data_steps = steps["prepare"] + steps["split"] + steps["collect"]
+    seconds = training + EVALUATION * len(jobs) + STEP * data_steps + START
     return Cost(steps, seconds, speed, unknown)
 
 

@@ -26,7 +26,7 @@ def describe(named: NamedDataset) -> dict[str, Any]:
     spec = named.spec
     if not spec.files:
         raise ConfigError(f"dataset {named.name!r} declares no raw files, so that there is nothing to describe")
-    licence = next((address for words, address in LICENCES.items() if words in spec.licence), spec.licence)
+    licence = next((address for phrase, address in LICENCES.items() if phrase in spec.licence), spec.licence)
     described = mlc.Metadata(
         name=named.name,
         description=f"{spec.title}. Groups: {spec.groups}. Label: {spec.label}. Intervals of ranks: {spec.interval}.",
@@ -40,19 +40,19 @@ def describe(named: NamedDataset) -> dict[str, Any]:
 
 
 def _year(citation: str) -> str:
-    words = (word.strip("().,") for word in citation.split())
-    return next((word for word in words if len(word) == 4 and word.isdecimal()), "")
+    letters = (word.strip("().,") for word in citation.split())
+    return next((word for word in letters if len(word) == 4 and word.isdecimal()), "")
 
 
 def _file(mlc: Any, spec: DatasetSpec, file: RawFile) -> Any:
     """Describe a raw file: by its address, or, where that is of an archive or there is none, by its place here."""
-    place = f"{spec.directory(paths.RAW).as_posix()}/{file.name}"
+    address = f"{spec.directory(paths.RAW).as_posix()}/{file.name}"
     member = f"; {file.archive_member} in {file.url}" if file.archive_member else ""
     return mlc.FileObject(
         id=file.name,
         name=file.name,
         description=f"{'Read by the workflow' if file.needed else 'Documents or cross-checks the dataset'}{member}.",
-        content_url=place if file.url is None or file.archive_member else file.url,
+        content_url=address if file.url is None or file.archive_member else file.url,
         content_size=f"{file.bytes} B",
         encoding_formats=[FORMATS.get(file.name.rsplit(".", 1)[-1], "text/plain")],
         sha256=file.sha256,

@@ -57,19 +57,19 @@ def evaluate(
     fit = _read_fit(Path(fit_json))
     result: dict[str, Any] = {"status": fit["status"], "reason": fit.get("reason"), "splits": {}, "bootstrap": {}}
     data = Dataset.load(table)
-    parts = Split.load(split, data.n_rows)
+    split_rows = Split.load(split, data.n_rows)
     model = _usable_model(model_path, fit)
     scored: dict[str, tuple[NDArray, NDArray]] = {}
     for name in SPLITS if model is not None else ():
-        rows = getattr(parts, name)
-        part = data.take(rows)
+        rows = getattr(split_rows, name)
+        subset = data.take(rows)
         with np.errstate(over="ignore"):  # what overflows is refused in the next line
-            scored[name] = (rows, _predicted(model, part))
+            scored[name] = (rows, _predicted(model, subset))
         _require_finite(_numbers(scored[name][1]), name, model_path)
     _write_scores(out / "scores.parquet", data, {name: (rows, _numbers(of)) for name, (rows, of) in scored.items()})
     if scored:
         result |= measure(data, scored, settings, (fit["dataset"], fit["seed"]))
-        result |= _further(model, data, parts.test, settings)
+        result |= _further(model, data, split_rows.test, settings)
     # What these numbers were made from: the links of the chain that `partialfair verify` follows.
     result["settings"] = dict(settings)
     result["inputs"] = {"table": sha256(table), "split": sha256(split), "model.npz": sha256(model_path)}
@@ -86,7 +86,7 @@ def measure(
     settings: Mapping[str, Any],
     stream: tuple[str, int],
 ) -> dict[str, Any]:
-    """Metrics of every split and bootstrap intervals of the test split.
+    """Return the metrics of every split and bootstrap intervals of the test split.
 
     Args:
         data: the dataset the rows belong to.
@@ -100,11 +100,11 @@ def measure(
     # One union per group also states which groups must be present in every split.
     interval = Interval.of(settings["interval"]).each(data.n_groups)
     threshold = _threshold(settings)
-    wanted = _wanted(data, settings)
+    metric_names = _metric_names(data, settings)
     values: dict[str, Any] = {}
     reasons: dict[str, Any] = {}
     for name, (rows, scores) in scored.items():
-        values[name], missing = evaluate_all(scores, data.y[rows], data.group[rows], interval, threshold, wanted)
+        values[name], missing = evaluate_all(scores, data.y[rows], data.group[rows], interval, threshold, metric_names)
         if missing:
             reasons[name] = {metric: _with_names(reason, data) for metric, reason in missing.items()}
     content = {"splits": values, "bootstrap": {}, "not_estimable": reasons}
@@ -115,51 +115,53 @@ def measure(
 
 
 def _threshold(settings: Mapping[str, Any]) -> float:
-    """Scores above it are positive decisions."""
+    """Return the scores above it are positive decisions."""
     return float(settings.get("threshold", 0.0))
 
 
-def _wanted(data: Dataset, settings: Mapping[str, Any]) -> list[str]:
+def _metric_names(data: Dataset, settings: Mapping[str, Any]) -> list[str]:
     """Names of the metrics to compute; those of a table with real-valued labels are others than the common ones."""
     on_request = list(settings.get("on_request") or ())
     common = settings.get("metrics") or (names() if data.task == "classification" else REGRESSION)
     return list(dict.fromkeys([*common, *on_request]))
 
 
-def _predicted(model: Any, part: Dataset) -> Any:
-    """Scores of rows as they are stored; of a model that has them, predictions of real-valued labels."""
-    if part.task == "regression" and hasattr(model, "predictions"):
-        return model.predictions(part.X, part.group)
-    return np.asarray(model.scores(part.X, part.group), np.float32)
+def _predicted(model: Any, rows: Dataset) -> Any:
+    """Return the scores of rows as they are stored; of a model that has them, predictions of real-valued labels."""
+    if rows.task == "regression" and hasattr(model, "predictions"):
+        return model.predictions(rows.X, rows.group)
+    return np.asarray(model.scores(rows.X, rows.group), np.float32)
 
 
 def _numbers(predicted: Any) -> NDArray:
-    """The scores to be stored, one number per row."""
+    """Return the scores to be stored, one number per row."""
     return np.asarray(getattr(predicted, "values", predicted), np.float32)
 
 
 def _further(model: Any, data: Dataset, rows: NDArray, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Test metrics of further models of a run, by what they differ in: ``levels``, ``repeats`` or ``steps``."""
-    wanted = [name for name in _wanted(data, settings) if name not in EXPENSIVE]
+    inexpensive = [name for name in _metric_names(data, settings) if name not in EXPENSIVE]
     test, interval = data.take(rows), Interval.of(settings["interval"]).each(data.n_groups)
     threshold = _threshold(settings)
-    found: dict[str, Any] = {}
+    measured: dict[str, Any] = {}
 
     def of_scores(scores: Any, only: list[str]) -> tuple[dict[str, float | None], dict[str, str]]:
         return evaluate_all(scores, test.y, test.group, interval, threshold, only)
 
-    for tolerance, other in getattr(model, "levels", {}).items():
-        values, missing = of_scores(_predicted(other, test), _wanted(data, settings))
-        found.setdefault("levels", {})[tolerance] = {"values": values, "not_estimable": missing}
-    for tolerance, others in getattr(model, "repeats", {}).items():
-        of = [of_scores(_predicted(other, test), wanted)[0] for other in others]
-        found.setdefault("repeats", {})[tolerance] = {name: [values[name] for values in of] for name in of[0]}
+    for tolerance, model_of_level in getattr(model, "levels", {}).items():
+        values, missing = of_scores(_predicted(model_of_level, test), _metric_names(data, settings))
+        measured.setdefault("levels", {})[tolerance] = {"values": values, "not_estimable": missing}
+    for tolerance, repeated in getattr(model, "repeats", {}).items():
+        values_of_models = [of_scores(_predicted(model_of_level, test), inexpensive)[0] for model_of_level in repeated]
+        measured.setdefault("repeats", {})[tolerance] = {
+            name: [values[name] for values in values_of_models] for name in values_of_models[0]
+        }
     if getattr(model, "traced", None) is not None:
-        chosen = [name for name in model.traced if name in _wanted(data, settings)]
+        chosen = [name for name in model.traced if name in _metric_names(data, settings)]
         points = [(count, of_scores(scores, chosen)[0]) for count, scores in model.on_the_way(test.X)]
-        found["steps"] = {"evaluations": [count for count, _ in points]}
-        found["steps"] |= {name: [values[name] for _, values in points] for name in chosen}
-    return found
+        measured["steps"] = {"evaluations": [count for count, _ in points]}
+        measured["steps"] |= {name: [values[name] for _, values in points] for name in chosen}
+    return measured
 
 
 def _bootstrap_test(
@@ -172,7 +174,7 @@ def _bootstrap_test(
     stream: tuple[str, int],
 ) -> dict[str, list[float]]:
     try:
-        found = bootstrap(
+        intervals = bootstrap(
             scores,
             data.y[rows],
             data.group[rows],
@@ -184,11 +186,11 @@ def _bootstrap_test(
         )
     except NotEstimableError:
         return {}  # the same condition is already listed, with its reason, for every metric it concerns
-    return {name: list(ends) for name, ends in found.items()}
+    return {name: list(ends) for name, ends in intervals.items()}
 
 
 def _read_fit(path: Path) -> dict[str, Any]:
-    """What the training job wrote down."""
+    """Return what the training job wrote down."""
     try:
         content: dict[str, Any] = read_json(path)
         return content | {key: content[key] for key in ("status", "dataset", "seed")}
@@ -239,5 +241,5 @@ def _write_scores(target: Path, data: Dataset, scored: Mapping[str, tuple[NDArra
     )
 
 
-def _joined(parts: list[NDArray], dtype: type) -> NDArray:
-    return np.concatenate(parts).astype(dtype) if parts else np.zeros(0, dtype)
+def _joined(arrays: list[NDArray], dtype: type) -> NDArray:
+    return np.concatenate(arrays).astype(dtype) if arrays else np.zeros(0, dtype)

@@ -11,12 +11,12 @@ from reproduction.grid.config import Config
 What = Literal["tables", "models"]
 
 
-def manifest(config: Config, what: What, out: str | Path, root: str | Path = ".") -> dict[str, str]:
+def manifest(config: Config, kind: What, out: str | Path, root: str | Path = ".") -> dict[str, str]:
     """Write the SHA-256 of every prepared table, or of every trained model, by path.
 
     Args:
         config: the configuration whose files are listed.
-        what: "tables" or "models".
+        kind: "tables" or "models".
         out: JSON file to write.
         root: what the paths are relative to.
 
@@ -27,7 +27,7 @@ def manifest(config: Config, what: What, out: str | Path, root: str | Path = "."
         DataError: a file is missing.
     """
     tables, models = map(paths.table, config.datasets), (f"{job.path}/model.npz" for job in config.jobs())
-    names = tables if what == "tables" else models
+    names = tables if kind == "tables" else models
     content = {name: _checksum(Path(root) / name) for name in names}
     write_json(out, content)
     return content

@@ -49,11 +49,13 @@ def fetch(
     for name in _names(datasets, options):
         named = named_dataset(name, (options or {}).get(name))
         module = named.module
-        others = module.download(Path(raw_dir), **named.options) if hasattr(module, "download") and not offline else []
-        done += [Fetched(path, "upstream or already present") for path in others]
+        downloaded = (
+            module.download(Path(raw_dir), **named.options) if hasattr(module, "download") and not offline else []
+        )
+        done += [Fetched(path, "upstream or already present") for path in downloaded]
         done += [Fetched(path, "your own file") for path in named.check_file()]
         for file in named.spec.files:
-            if (file.needed and not others) or extras:
+            if (file.needed and not downloaded) or extras:
                 target = named.spec.directory(raw_dir) / file.name
                 done.append(Fetched(target, sources.obtain(file, target, offline)))
     return done
@@ -115,10 +117,10 @@ def prepare(dataset: str, raw_dir: str | Path, out: str | Path, options: Mapping
         DataError: a raw file is missing or differs.
     """
     named = named_dataset(dataset, options)
-    known = [name for name in inspect.signature(named.module.load).parameters if name != "raw_dir"]
+    option_names = [name for name in inspect.signature(named.module.load).parameters if name != "raw_dir"]
     for key in named.options:
-        if key not in known:
-            raise ConfigError(f"datasets.{dataset}.{key}: unknown option; {plugins.did_you_mean(key, known)}")
+        if key not in option_names:
+            raise ConfigError(f"datasets.{dataset}.{key}: unknown option; {plugins.did_you_mean(key, option_names)}")
     for file in named.spec.files:
         # A missing file is for the module to report: which ones it reads can depend on the options.
         path = named.spec.directory(raw_dir) / file.name

@@ -18,7 +18,7 @@ from typing import Any
 
 from partialfair.data.files import read_json, write_json
 from partialfair.errors import PartialFairError
-from reproduction.jobs.orphans import (
+from reproduction.jobs.orphaned_jobs import (
     PROCESSES,
     cancel_batch_jobs,
     cancel_slurm_jobs,
@@ -83,7 +83,7 @@ def _run(command: Sequence[str]) -> int:
 def resume(
     extra: Sequence[str] = (),
     ended: bool = False,
-    say: Callable[[str], None] = print,
+    report: Callable[[str], None] = print,
     start: Callable[[Sequence[str]], int] = _run,
     alone: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> int:
@@ -94,7 +94,7 @@ def resume(
     Args:
         extra: further arguments of Snakemake.
         ended: the caller knows that the recorded run and its jobs have ended, although it cannot be seen from here.
-        say: receives one line of progress at a time.
+        report: receives one line of progress at a time.
         start: runs the command and returns its exit status.
         alone: keeps other runs away while the folder is unlocked and the command runs.
 
@@ -108,24 +108,24 @@ def resume(
         )
     if not ended:
         _refuse_if_running(record["host"], record["pid"])
-        cancel_slurm_jobs(say)
-        cancel_batch_jobs(record["arguments"], RECORD.stat().st_mtime, say)
-    wait_for_local_jobs(say)
+        cancel_slurm_jobs(report)
+        cancel_batch_jobs(record["arguments"], RECORD.stat().st_mtime, report)
+    wait_for_local_jobs(report)
     command = _with_options(record["arguments"], extra)
     with alone():
         if LOCKS.exists() and any(LOCKS.iterdir()):
-            say("removing the lock of the killed run")
+            report("removing the lock of the killed run")
             unlocking = _with_options(record["arguments"], [*extra, "--unlock"])
             if status := _run(unlocking):
                 raise PartialFairError(f"`{' '.join(unlocking[2:])}` failed with status {status}; {LOCKS} is as it was")
-        say(f"snakemake {' '.join(command[3:])}")
+        report(f"snakemake {' '.join(command[3:])}")
         if record["then"] is None:
             return start(command)
         with followed_by(record["then"]):
             status = start(command)
         then = _with_options(record["then"], extra)
         if not status:
-            say(f"snakemake {' '.join(then[3:])}")
+            report(f"snakemake {' '.join(then[3:])}")
         return status or start(then)
 
 

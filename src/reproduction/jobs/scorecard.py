@@ -13,7 +13,7 @@ from partialfair.errors import DataError
 from reproduction.exhibits import answers
 from reproduction.grid.config import Config
 from reproduction.site import page
-from reproduction.verdicts import scorecard, standing
+from reproduction.verdicts import baseline_scorecard, scorecard
 from reproduction.verdicts.results import Results, convention, is_estimated
 
 DIGITS = 6
@@ -39,18 +39,18 @@ def write_all(
         DataError: a figure has not been drawn; or lines of the scorecard in the folder cannot be decided here, and
             ``undecided`` says to refuse.
     """
-    place = Path(root)
-    folder = Path(out_dir or place / config.reports)
-    lines = _standing(answers.scorecard_lines(config, place), folder / "scorecard.csv", undecided)
-    return [scorecard.write(lines, folder / "scorecard.csv"), *write_summary(config, lines, folder, place)]
+    checkout = Path(root)
+    folder = Path(out_dir or checkout / config.reports)
+    lines = _standing(answers.scorecard_lines(config, checkout), folder / "scorecard.csv", undecided)
+    return [scorecard.write(lines, folder / "scorecard.csv"), *write_summary(config, lines, folder, checkout)]
 
 
-def write_summary(config: Config, lines: list[dict[str, Any]], folder: Path, place: Path) -> list[Path]:
+def write_summary(config: Config, lines: list[dict[str, Any]], folder: Path, checkout: Path) -> list[Path]:
     """Write what follows from the lines of the scorecard: page, verdicts and main numbers; return their paths."""
-    paths = [page.write(config, folder / "index.html", place, scorecard.rounded(lines))]  # as lines that were kept are
+    paths = [page.write(config, folder / "index.html", checkout, scorecard.rounded(lines))]
     for name, content in (
-        ("verdicts.json", {"papers": scorecard.verdicts(config, lines, place)}),
-        ("metrics.json", headline(config, place, lines)),
+        ("verdicts.json", {"papers": scorecard.verdicts(config, lines, checkout)}),
+        ("metrics.json", headline(config, checkout, lines)),
     ):
         write_json(folder / name, content)
         paths.append(folder / name)
@@ -65,10 +65,10 @@ def write_summary(config: Config, lines: list[dict[str, Any]], folder: Path, pla
 def _standing(lines: list[dict[str, Any]], path: Path, undecided: Undecided) -> list[dict[str, Any]]:
     if undecided is Undecided.REPLACE or not path.exists():
         return lines
-    before = standing.load(path)
+    before = baseline_scorecard.load(path)
     if undecided is Undecided.KEEP:
-        return standing.keep(lines, before)
-    if lost := standing.lost(lines, before):
+        return baseline_scorecard.keep(lines, before)
+    if lost := baseline_scorecard.lost(lines, before):
         papers = ", ".join(dict.fromkeys(line["paper"] for line in lost))
         raise DataError(
             f"{path}: {len(lost)} of its {len(before)} lines are decided there and lack their trained runs here "
@@ -86,13 +86,13 @@ def headline(config: Config, root: Path, lines: list[dict[str, Any]]) -> dict[st
     content: dict[str, Any] = {"verdicts": dict(scorecard.tally(lines))}
     for setting in results.settings():
         experiment = config.experiment(setting.experiment)
-        shown = convention(experiment.constraint)
-        fairness = shown.absolute if experiment.kappa_scale == "absolute" else shown.relative
-        found = {
+        naming = convention(experiment.constraint)
+        fairness = naming.absolute if experiment.kappa_scale == "absolute" else naming.relative
+        estimates = {
             name: results.estimate(setting, metric)
-            for name, metric in (("accuracy", "accuracy"), (f"{shown.title} fairness", fairness))
+            for name, metric in (("accuracy", "accuracy"), (f"{naming.title} fairness", fairness))
         }
-        numbers = {name: round(estimate.mean, DIGITS) for name, estimate in found.items() if is_estimated(estimate)}
+        numbers = {name: round(estimate.mean, DIGITS) for name, estimate in estimates.items() if is_estimated(estimate)}
         if numbers:
             block = content.setdefault(setting.experiment, {}).setdefault(setting.dataset, {})
             block.setdefault(setting.algorithm, {})[f"kappa={setting.kappa:g}"] = numbers

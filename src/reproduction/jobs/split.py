@@ -33,10 +33,10 @@ def split(table: str | Path, seed: int, out: str | Path, options: Mapping[str, A
     if not entry and data.name not in plugins.names("datasets"):
         return prepare.split(table, seed, out, options)
     named = named_dataset(data.name, entry)
-    own = getattr(named.module, "split", None)
-    if own is None or "split" in entry:
+    draw = getattr(named.module, "split", None)
+    if draw is None or "split" in entry:
         return prepare.split(table, seed, out, options)
-    made = run_plugin(f"dataset {named.name!r}: split", named.module.__file__, own, data, seed, **named.options)
+    made = run_plugin(f"dataset {named.name!r}: split", named.module.__file__, draw, data, seed, **named.options)
     if not isinstance(made, Split):
         raise PluginError(f"{named.module.__file__}: split returned {type(made).__name__}, not a Split; correct it")
     made.save(out)

@@ -31,8 +31,8 @@ LABELS = ["algorithm", "dataset", "interval", "kappa", "metric", "seed", "split"
 
 def summary(config_path: str | Path, experiment: str | None = None, root: str | Path = ".") -> Iterator[str]:
     """Yield the results of one experiment, or the verdict of each paper, as lines; see :func:`read`."""
-    found = read(config_path, experiment, root)
-    yield from _verdicts(found) if "papers" in found else _table(found)
+    content = read(config_path, experiment, root)
+    yield from _verdicts(content) if "papers" in content else _table(content)
 
 
 def read(config_path: str | Path, experiment: str | None = None, root: str | Path = ".") -> dict[str, Any]:
@@ -52,7 +52,7 @@ def read(config_path: str | Path, experiment: str | None = None, root: str | Pat
     name = experiment or next(iter(config.experiments))
     page = config.reports if experiment is None else config.restricted(name).reports  # of a grid, or of one experiment
     pages = [str(page / "index.html"), str(config.restricted(name).reports / "index.html")]
-    made = next((one for one in pages if (Path(root) / one).is_file()), None)
+    made = next((page_path for page_path in pages if (Path(root) / page_path).is_file()), None)
     return _experiment(config, name, Path(root)) | {"page": made or pages[0], "drawn": made is not None}
 
 
@@ -62,24 +62,29 @@ def _papers(root: Path, params: str | Path) -> dict[str, Any]:
     from reproduction.site.project import Project
 
     project = Project(root, params)
-    of = {name: Verdict.of_paper(project, name) for name in project.papers}
+    verdicts = {name: Verdict.of_paper(project, name) for name in project.papers}
     reports = project.config.reports
     return {
         "papers": [
-            {"paper": name, "title": one.short, "verdict": one.word, "counts": [text for text in one.counts if text]}
-            for name, one in of.items()
+            {
+                "paper": name,
+                "title": verdict.short,
+                "verdict": verdict.word,
+                "counts": [text for text in verdict.counts if text],
+            }
+            for name, verdict in verdicts.items()
         ],
         "committed": _against_committed(root, reports / "scorecard.csv", "verdict", "line"),
         "page": str(reports / "index.html"),
     }
 
 
-def _verdicts(found: Mapping[str, Any]) -> Iterator[str]:
+def _verdicts(content: Mapping[str, Any]) -> Iterator[str]:
     """Yield a line per paper, and where to read on."""
-    for one in found["papers"]:
-        yield f"{one['title']:<22}{one['verdict']:<15}{'; '.join(one['counts'])}"
-    yield found["committed"]
-    yield f"page: {found['page']}; make docs builds site/index.html, which explains all verdicts"
+    for verdict in content["papers"]:
+        yield f"{verdict['title']:<22}{verdict['verdict']:<15}{'; '.join(verdict['counts'])}"
+    yield content["committed"]
+    yield f"page: {content['page']}; make docs builds site/index.html, which explains all verdicts"
 
 
 def _experiment(config: Config, name: str, root: Path) -> dict[str, Any]:
@@ -91,8 +96,8 @@ def _experiment(config: Config, name: str, root: Path) -> dict[str, Any]:
     experiment = config.experiment(name)
     path = root / "reports" / name / "metrics.parquet"
     if not path.is_file():
-        other = [] if config.source == "params.yaml" else ["--config", config.source]
-        raise DataError(f"{path}: missing; run `{shlex.join(['partialfair', 'run', name, *other])}` first")
+        config_option = [] if config.source == "params.yaml" else ["--config", config.source]
+        raise DataError(f"{path}: missing; run `{shlex.join(['partialfair', 'run', name, *config_option])}` first")
     violation = plugins.load("constraints", experiment.constraint).VIOLATION[experiment.kappa_scale]
     metrics = pd.read_parquet(path)
     test = metrics[(metrics["split"] == "test") & metrics["metric"].isin([*QUALITIES, violation])]
@@ -123,25 +128,33 @@ def _experiment(config: Config, name: str, root: Path) -> dict[str, Any]:
     }
 
 
-def _table(found: Mapping[str, Any]) -> Iterator[str]:
+def _table(content: Mapping[str, Any]) -> Iterator[str]:
     """Yield the lines of one experiment, at most ten."""
-    settings = found["settings"]
-    shown = settings if len(settings) <= SHOWN else settings[: SHOWN - 1]
-    rest = settings[len(shown) :]
-    measures = [*found["qualities"], "fairness"]
+    settings = content["settings"]
+    listed = settings if len(settings) <= SHOWN else settings[: SHOWN - 1]
+    unlisted = settings[len(listed) :]
+    measures = [*content["qualities"], "fairness"]
     lines = [
-        ["dataset", "method", "kappa", *measures, f"test rows, mean ± standard deviation over seeds: {found['title']}"]
+        [
+            "dataset",
+            "method",
+            "kappa",
+            *measures,
+            f"test rows, mean ± standard deviation over seeds: {content['title']}",
+        ]
     ]
-    for one in shown:
-        kappa = "inf" if one["kappa"] is None else f"{one['kappa']:g}"
-        last = f"{one['seeds']} seeds{_note(one)}"
-        lines.append([one["dataset"], one["algorithm"], kappa, *(_shown(one[name]) for name in measures), last])
+    for setting in listed:
+        kappa = "inf" if setting["kappa"] is None else f"{setting['kappa']:g}"
+        last = f"{setting['seeds']} seeds{_note(setting)}"
+        lines.append(
+            [setting["dataset"], setting["algorithm"], kappa, *(_number_text(setting[name]) for name in measures), last]
+        )
     yield from _aligned(lines)
-    if rest:
-        yield f"and {len(rest)} more settings{_faults(rest, '; of their runs ')}"
-    yield found["committed"]
-    remedy = f" (not drawn yet: partialfair run {found['experiment']})"
-    yield f"page: {found['page']}{'' if found['drawn'] else remedy}"
+    if unlisted:
+        yield f"and {len(unlisted)} more settings{_faults(unlisted, '; of their runs ')}"
+    yield content["committed"]
+    remedy = f" (not drawn yet: partialfair run {content['experiment']})"
+    yield f"page: {content['page']}{'' if content['drawn'] else remedy}"
 
 
 def _aligned(lines: Sequence[Sequence[str]]) -> Iterator[str]:
@@ -154,13 +167,13 @@ def _aligned(lines: Sequence[Sequence[str]]) -> Iterator[str]:
         yield "  ".join([*names, *numbers, last])
 
 
-def _note(one: Mapping[str, Any]) -> str:
+def _note(setting: Mapping[str, Any]) -> str:
     """Say of a setting by how much training exceeded kappa, and what else is to be said of its runs."""
-    others = {status: count for status, count in one["statuses"].items() if status != MISSED}
-    notes = _faults([{"statuses": others}], ", ")
-    if not one["statuses"].get(MISSED):
+    statuses = {status: count for status, count in setting["statuses"].items() if status != MISSED}
+    notes = _faults([{"statuses": statuses}], ", ")
+    if not setting["statuses"].get(MISSED):
         return notes
-    excess = one["excess"]
+    excess = setting["excess"]
     if excess is None or excess <= 0:
         return f", smoothed constraint not met in training{notes}"
     return f", at most {excess:.2g} above kappa in training{notes}"
@@ -179,24 +192,24 @@ def _excess(path: Path) -> "pd.Series[float]":
 def _faults(settings: Sequence[Mapping[str, Any]], lead: str) -> str:
     """Say of how many runs something is to be said, after the words that lead there; nothing if of none."""
     counts = Counter[str]()
-    for one in settings:
-        counts.update(one["statuses"])
-    said = [f"{count} {STATUS_WORDS.get(status, status)}" for status, count in sorted(counts.items())]
-    return lead + ", ".join(said) if said else ""
+    for setting in settings:
+        counts.update(setting["statuses"])
+    phrases = [f"{count} {STATUS_WORDS.get(status, status)}" for status, count in sorted(counts.items())]
+    return lead + ", ".join(phrases) if phrases else ""
 
 
-def _against_committed(root: Path, path: Path, column: str, what: str) -> str:
+def _against_committed(root: Path, path: Path, column: str, kind: str) -> str:
     """Say in a line how a table of results differs from the committed one."""
     import pandas as pd
 
     checkout = (root / "Snakefile").resolve().parent  # the demo's folder has links to its files
-    shown = git("show", f"HEAD:./{path}", folder=checkout)
-    if shown is None:
+    committed = git("show", f"HEAD:./{path}", folder=checkout)
+    if committed is None:
         return f"committed results: none of {path} to compare with"
     read = pd.read_parquet if path.suffix == ".parquet" else pd.read_csv
-    before, now = read(io.BytesIO(shown)), read(root / path)
+    before, now = read(io.BytesIO(committed)), read(root / path)
     if len(before) != len(now):
-        return f"committed results: {len(before)} {what}s in {path}, now {len(now)}"
+        return f"committed results: {len(before)} {kind}s in {path}, now {len(now)}"
     if column == "value":
         before, now = (table.sort_values(LABELS, ignore_index=True) for table in (before, now))
         if not before[LABELS].equals(now[LABELS]):
@@ -212,16 +225,16 @@ def _against_committed(root: Path, path: Path, column: str, what: str) -> str:
     if column == "value":
         worst = now.loc[apart.idxmax()]
         note = f", at most by {apart.max():.2g} ({worst['algorithm']} at {worst['kappa']:g}, {worst['metric']})"
-    return f"committed results: {count} of {len(now)} {what}s differ{note}"
+    return f"committed results: {count} of {len(now)} {kind}s differ{note}"
 
 
 def _spread(values: "pd.Series[float]") -> dict[str, float | None]:
     """Return mean and standard deviation, each ``None`` where there is none."""
-    found = {"mean": float(values.mean()), "sd": float(values.std())}
-    return {name: None if math.isnan(value) else value for name, value in found.items()}
+    moments = {"mean": float(values.mean()), "sd": float(values.std())}
+    return {name: None if math.isnan(value) else value for name, value in moments.items()}
 
 
-def _shown(spread: Mapping[str, float | None]) -> str:
+def _number_text(spread: Mapping[str, float | None]) -> str:
     """Return mean ± standard deviation over seeds."""
     if spread["mean"] is None:
         return "not estimable"

@@ -68,7 +68,7 @@ def write_dvc(file: RawFile, folder: str | Path) -> Path:
 
 
 def name_in_stages(path: str | Path) -> bool:
-    """Name a raw file among the inputs of the stage ``data`` in ``dvc.yaml``, in alphabetical order.
+    """Return the name a raw file among the inputs of the stage ``data`` in ``dvc.yaml``, in alphabetical order.
 
     All other lines stay as they are.
 
@@ -84,10 +84,10 @@ def name_in_stages(path: str | Path) -> bool:
     name = Path(path).absolute().relative_to(root).as_posix()
     if name not in named.values():
         last = max(named)
-        place = next((number for number, other in named.items() if other > name), last + 1)
+        position = next((number for number, entry_name in named.items() if entry_name > name), last + 1)
         plain = yaml.safe_load(f"- {name}") == [name]
         entry = name if plain else json.dumps(name, ensure_ascii=False)
-        lines.insert(place, f"{lines[last].partition('-')[0]}- {entry}")
+        lines.insert(position, f"{lines[last].partition('-')[0]}- {entry}")
         with atomic_path(stages) as temporary:
             temporary.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return True

@@ -82,21 +82,22 @@ def train_together(config: Config, jobs: Sequence[Job], files: Sequence[Files] |
         print(f"partialfair: {text}: other machines give other last digits; see docs/audit-trail.md", file=sys.stderr)
     files = files or [Files.of(job) for job in jobs]
     name = jobs[0].algorithm
-    rows = {of.split: _rows(of) for of in files}
-    every = [fingerprint.run(config, job) for job in jobs]
-    folders = [Path(of.folder) for of in files]
+    rows = {job_files.split: _train_and_validation(job_files) for job_files in files}
+    expected = [fingerprint.run(config, job) for job in jobs]
+    folders = [Path(job_files.folder) for job_files in files]
     tasks = [
-        _task(*rows[of.split][:2], wanted, folder) for of, wanted, folder in zip(files, every, folders, strict=True)
+        _task(*rows[job_files.split][:2], expectation, folder)
+        for job_files, expectation, folder in zip(files, expected, folders, strict=True)
     ]
     algorithm = algorithm_for(name, tasks[0])
-    found = attempt_together(algorithm, tasks, validated(algorithm, name, every[0].settings["settings"]))
+    outcomes = attempt_together(algorithm, tasks, validated(algorithm, name, expected[0].settings["settings"]))
     clock.share(len(jobs))
     contents = []
-    for of, wanted, folder, task, outcome in zip(files, every, folders, tasks, found, strict=True):
-        content = _fit_json(wanted, outcome, clock.lap())
+    for job_files, expectation, folder, task, outcome in zip(files, expected, folders, tasks, outcomes, strict=True):
+        content = _fit_json(expectation, outcome, clock.lap())
         store(algorithm, task, outcome.fit or Fit(no_score(task.train, outcome.status)), folder)
         # What this result was made from and what it is: the links of the chain that `partialfair verify` follows.
-        content["inputs"] = rows[of.split][2]
+        content["inputs"] = rows[job_files.split][2]
         content["outputs"] = {name: sha256(folder / name) for name in ("model.npz", "history.parquet")}
         contents.append(sealed(content))
         write_json(folder / "fit.json", contents[-1])
@@ -111,17 +112,17 @@ def store(algorithm: Algorithm[Any], task: Task, fit: Fit, folder: Path) -> None
     Raises:
         PluginError: the algorithm's witness or model is at fault.
     """
-    by, source = f"algorithm {type(algorithm).__name__}", _source(algorithm)
-    run_plugin(f"{by}: its records", source, _write_history, folder / "history.parquet", algorithm, task, fit)
-    run_plugin(f"{by}: saving its model", source, fit.model.save, folder / "model.npz")
+    owner, source = f"algorithm {type(algorithm).__name__}", _source(algorithm)
+    run_plugin(f"{owner}: its records", source, _write_history, folder / "history.parquet", algorithm, task, fit)
+    run_plugin(f"{owner}: saving its model", source, fit.model.save, folder / "model.npz")
 
 
-def _rows(files: Files) -> tuple[Dataset, Dataset, dict[str, str]]:
-    """Training and validation rows of a job, and the checksums of the files that they are from."""
+def _train_and_validation(files: Files) -> tuple[Dataset, Dataset, dict[str, str]]:
+    """Return the training and validation rows of a job, and the checksums of the files that they are from."""
     data = Dataset.load(files.table)
-    parts = _parts(files.split, data)
+    split = _nonempty_split(files.split, data)
     inputs = {"table": sha256(files.table), "split": sha256(files.split)}
-    return data.take(parts.train), data.take(parts.validation), inputs
+    return data.take(split.train), data.take(split.validation), inputs
 
 
 class Stopwatch:
@@ -136,8 +137,8 @@ class Stopwatch:
         self.runs, self.shared = runs, (wall / runs, cpu / runs)
 
     def lap(self) -> dict[str, Any]:
-        """Seconds of the run that has just ended, with its share of what all runs needed."""
-        wall, cpu = (share + own for share, own in zip(self.shared, self._passed(), strict=True))
+        """Return the seconds of the run that has just ended, with its share of what all runs needed."""
+        wall, cpu = (share + seconds for share, seconds in zip(self.shared, self._passed(), strict=True))
         return {"wall_seconds": wall, "cpu_seconds": cpu, "runs_together": self.runs}
 
     def _passed(self) -> tuple[float, float]:
@@ -151,18 +152,18 @@ def _now() -> tuple[float, float]:
     return time.perf_counter(), time.process_time()
 
 
-def _parts(path: str | Path, data: Dataset) -> Split:
-    """The split of a table, unless one of its parts is empty."""
-    found = Split.load(path, data.n_rows)
-    for part in ("train", "validation", "test"):
-        if not getattr(found, part).size:
-            raise DataError(f"{path}: the {part} part has no rows; delete the file and split again")
-    return found
+def _nonempty_split(path: str | Path, data: Dataset) -> Split:
+    """Return the split of a table, unless one of its parts is empty."""
+    split = Split.load(path, data.n_rows)
+    for subset in ("train", "validation", "test"):
+        if not getattr(split, subset).size:
+            raise DataError(f"{path}: the {subset} part has no rows; delete the file and split again")
+    return split
 
 
-def _task(train_rows: Dataset, validation_rows: Dataset, wanted: Wanted, folder: Path) -> Task:
-    """What an algorithm is given to train on, from the settings of a job."""
-    settings = wanted.settings
+def _task(train_rows: Dataset, validation_rows: Dataset, expectation: Wanted, folder: Path) -> Task:
+    """Return what an algorithm is given to train on, from the settings of a job."""
+    settings = expectation.settings
     kappa, seed = math.inf if settings["kappa"] is None else settings["kappa"], settings["seed"]
     return Task(
         train=train_rows,
@@ -177,7 +178,9 @@ def _task(train_rows: Dataset, validation_rows: Dataset, wanted: Wanted, folder:
         loss=settings["loss"],
         surrogate=settings["surrogate"],
         report=progress_printer(f"{settings['dataset']} {settings['algorithm']} kappa={kappa} seed={seed}"),
-        checkpoint=Checkpoint(folder / "checkpoint.npz", key=f"{json.dumps(settings, sort_keys=True)} {wanted.code}"),
+        checkpoint=Checkpoint(
+            folder / "checkpoint.npz", key=f"{json.dumps(settings, sort_keys=True)} {expectation.code}"
+        ),
     )
 
 
@@ -198,13 +201,13 @@ def attempt_together(algorithm: Algorithm[Any], tasks: Sequence[Task], settings:
     name = f"algorithm {type(algorithm).__name__}"
     fits = run_plugin(f"{name}: fit_together", _source(algorithm), algorithm.fit_together, tasks, settings)
     if not isinstance(fits, Sequence) or len(fits) != len(tasks):
-        found = f"{len(fits)} fits" if isinstance(fits, Sequence) else type(fits).__name__
-        raise PluginError(f"{name}: fit_together returned {found} for {len(tasks)} tasks; correct the plug-in")
+        returned = f"{len(fits)} fits" if isinstance(fits, Sequence) else type(fits).__name__
+        raise PluginError(f"{name}: fit_together returned {returned} for {len(tasks)} tasks; correct the plug-in")
     return [_outcome(algorithm, fit, task, name) for fit, task in zip(fits, tasks, strict=True)]
 
 
 def _can_share(algorithm: Algorithm[Any], tasks: Sequence[Task]) -> bool:
-    """Whether tasks differ in nothing but what the algorithm says it computes together."""
+    """Tell whether tasks differ in nothing but what the algorithm says it computes together."""
     differ = {name for name in ("kappa", "seed") if len({getattr(task, name) for task in tasks}) > 1}
     return bool(algorithm.together) and differ <= algorithm.together
 
@@ -227,7 +230,7 @@ def attempt(algorithm: Algorithm[Any], task: Task, settings: Settings) -> Outcom
 
 
 def _unfit(algorithm: Algorithm[Any], task: Task) -> str | None:
-    """Why the algorithm does not apply to the task; ``None`` if it does."""
+    """Return why the algorithm does not apply to the task; ``None`` if it does."""
     name = f"algorithm {type(algorithm).__name__}: applies_to"
     reason = run_plugin(name, _source(algorithm), algorithm.applies_to, task.constraint, task.train)
     if reason is not None:
@@ -238,14 +241,14 @@ def _unfit(algorithm: Algorithm[Any], task: Task) -> str | None:
 
 
 def _outcome(algorithm: Algorithm[Any], fit: Any, task: Task, name: str) -> Outcome:
-    """A fit that can be stored, with what was measured of it."""
+    """Return a fit that can be stored, with what was measured of it."""
     _check_fit(fit, task, name)
     measured = run_plugin(f"{name}: measuring its fit", _source(algorithm), measure, algorithm, task, fit)
     return Outcome(fit, measured, measured.status, measured.reason)
 
 
 def _source(algorithm: Any) -> str | None:
-    """Path of the file that defines a plug-in, if it is known."""
+    """Return the path of the file that defines a plug-in, if it is known."""
     return getattr(sys.modules.get(type(algorithm).__module__), "__file__", None)
 
 
@@ -269,22 +272,22 @@ def _check_fit(fit: Any, task: Task, name: str) -> None:
 
 
 def validated(algorithm: Algorithm[Any], name: str, settings: dict[str, Any]) -> Settings:
-    """Settings of an algorithm, checked by its own model."""
+    """Return the settings of an algorithm, checked by its own model."""
     from pydantic import ValidationError
 
     try:
-        found: Settings = algorithm.settings(**settings)
-        return found
+        checked: Settings = algorithm.settings(**settings)
+        return checked
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(["algorithms", name, *map(str, first["loc"])])
+        problem = error.errors()[0]
+        where = ".".join(["algorithms", name, *map(str, problem["loc"])])
         raise ConfigError(
-            f"{where}: {first['msg']} (value {first.get('input')!r}); correct it in params.yaml"
+            f"{where}: {problem['msg']} (value {problem.get('input')!r}); correct it in params.yaml"
         ) from error
 
 
 def progress_printer(label: str) -> Callable[[str], None]:
-    """A function that prints one line of progress, with the time since the start."""
+    """Return a function that prints one line of progress, with the time since the start."""
     start = time.perf_counter()
 
     def report(line: str) -> None:
@@ -293,11 +296,11 @@ def progress_printer(label: str) -> Callable[[str], None]:
     return report
 
 
-def _fit_json(wanted: Wanted, outcome: Outcome, spent: dict[str, Any]) -> dict[str, Any]:
-    """Everything worth knowing about a training job besides its model."""
+def _fit_json(expectation: Wanted, outcome: Outcome, spent: dict[str, Any]) -> dict[str, Any]:
+    """Return everything worth knowing about a training job besides its model."""
     fit, measured = outcome.fit, outcome.measured
     return {
-        **wanted.settings,
+        **expectation.settings,
         "status": outcome.status,
         "reason": outcome.reason,
         "selected": dict(fit.chosen) if fit else {},
@@ -307,14 +310,14 @@ def _fit_json(wanted: Wanted, outcome: Outcome, spent: dict[str, Any]) -> dict[s
         "peak_memory_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         "git_revision": git_revision(),
         "versions": versions(),
-        "closure_hash": wanted.code,
+        "closure_hash": expectation.code,
     }
 
 
 def git_revision() -> str | None:
-    """Revision of the checkout the job runs in; ``None`` outside a checkout."""
-    found = git("describe", "--always", "--dirty", "--abbrev=12")
-    return None if found is None else found.decode().strip()
+    """Return the revision of the checkout the job runs in; ``None`` outside a checkout."""
+    revision = git("describe", "--always", "--dirty", "--abbrev=12")
+    return None if revision is None else revision.decode().strip()
 
 
 def versions() -> dict[str, str]:

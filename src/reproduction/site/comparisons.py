@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from partialfair.plugins import names
 from reproduction.exhibits import style
-from reproduction.site.card import Entry
 from reproduction.site.exhibits import TestedClaim
+from reproduction.site.scorecard_entries import Entry
 
 _ELSEWHERE = re.compile(r" in (\w+)$")
 

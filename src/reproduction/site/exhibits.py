@@ -11,13 +11,13 @@ from typing import Any
 import pandas as pd
 
 from partialfair import plugins
-from reproduction.exhibits import canvas, document, words
-from reproduction.site import card
-from reproduction.site.card import Entry
+from reproduction.exhibits import canvas, document, titles
+from reproduction.site import scorecard_entries
 from reproduction.site.project import Project, SiteExhibit
+from reproduction.site.scorecard_entries import Entry
 
 CLAIM = "claim"
-WORST_FIRST = (card.BAD, card.FAIR, card.GOOD, card.NONE)
+WORST_FIRST = (scorecard_entries.BAD, scorecard_entries.FAIR, scorecard_entries.GOOD, scorecard_entries.NONE)
 LONGEST = 60  # lines of the scorecard that a page shows; the explorer has the rest
 STATUS_WORDS = {
     "tolerance missed": "exceed their tolerance on the training rows",
@@ -48,7 +48,7 @@ class TestedClaim:
     @property
     def tally(self) -> dict[str, int]:
         """Return the number of its comparisons by outcome."""
-        return card.tally(self.entries)
+        return scorecard_entries.tally(self.entries)
 
     @property
     def section(self) -> str:
@@ -80,7 +80,7 @@ def html(project: Project, name: str, root: str = "../") -> str:
     return str(
         template.render(
             root=root, exhibit=exhibit, first=summary, rest=remainder, variants=project.variants(exhibit),
-            tally=card.count_verdicts(entries), tones=card.TONES, lines=entries[:LONGEST],
+            tally=scorecard_entries.count_verdicts(entries), tones=scorecard_entries.TONES, lines=entries[:LONGEST],
             more=max(0, len(entries) - LONGEST),
             paper=project.papers.get(exhibit.paper),
             figure=figure(project, exhibit) if {"svg", "csv"} <= exhibit.files.keys() else "",
@@ -93,7 +93,7 @@ def html(project: Project, name: str, root: str = "../") -> str:
 def figure(project: Project, exhibit: SiteExhibit) -> str:
     """Return the figure of an exhibit, with a description in words."""
     options = project.config.params.exhibits[exhibit.name].model_extra or {}
-    return canvas.figure_html(exhibit.file("svg"), exhibit.title, words.title_function(project.config, options.get))
+    return canvas.figure_html(exhibit.file("svg"), exhibit.title, titles.title_function(project.config, options.get))
 
 
 def caption(text: str) -> tuple[str, str]:

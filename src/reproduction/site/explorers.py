@@ -13,9 +13,9 @@ import pandas as pd
 from reproduction.exhibits import style
 from reproduction.grid.config import kappa_text
 from reproduction.grid.tidy import CERTIFICATES
-from reproduction.site.card import TONES, Entry
 from reproduction.site.exhibits import WORST_FIRST, as_json, measured
 from reproduction.site.project import Project, SiteExhibit
+from reproduction.site.scorecard_entries import TONES, Entry
 
 Column = dict[str, Any]
 """``number``: to the right; ``last``: sorted by the last number in it, not the first; ``facet``: with a list to choose

@@ -8,7 +8,7 @@ from typing import Any
 from partialfair.pages import palette
 from reproduction.exhibits import document, style
 from reproduction.grid.papers import FirstFigure
-from reproduction.site import card, differences, papers
+from reproduction.site import differences, papers, scorecard_entries
 from reproduction.site.project import Project, read_csv
 
 NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
@@ -28,7 +28,7 @@ def html(project: Project, root: str = "", standing: str = "") -> str:
     return str(
         template.render(
             root=root, verdicts=verdicts, lead=lead(verdicts), commit=commit, date=date, standing=standing,
-            settings=card.tally(e for e in project.entries if e.kind == "setting"),
+            settings=scorecard_entries.tally(e for e in project.entries if e.kind == "setting"),
             numbers=sum(e.kind == "number" and not e.power for e in project.entries),
             questions=_count_questions(project),
             figure=first_figure(project), frontier=frontier(project), cards=_cards(project),

@@ -13,9 +13,9 @@ from partialfair.pages import cells
 from reproduction.exhibits import document, exhibit, run_tables, style
 from reproduction.grid.config import Config
 from reproduction.grid.papers import paper
-from reproduction.site import card
-from reproduction.site.card import Entry
+from reproduction.site import scorecard_entries
 from reproduction.site.exhibits import WORST_FIRST, caption, measured, span
+from reproduction.site.scorecard_entries import Entry
 from reproduction.verdicts import scorecard
 from reproduction.verdicts.results import Results
 
@@ -35,7 +35,7 @@ def write(config: Config, target: Path, root: Path, lines: list[dict[str, Any]])
     Raises:
         DataError: a figure has not been drawn.
     """
-    entries = [card.entry(line) for line in lines]
+    entries = [scorecard_entries.entry(line) for line in lines]
     results = Results.load(root / "reports", config.experiments, config.params.bootstrap.level)
     content = (
         document.environment()
@@ -46,7 +46,7 @@ def write(config: Config, target: Path, root: Path, lines: list[dict[str, Any]])
             verdicts=[verdict for verdict in scorecard.verdicts(config, lines, root) if verdict["claim_list"]],
             exhibits=[_exhibit(config, name, entries, root) for name in config.params.exhibits],
             entries=_worst(entries),
-            tones=card.TONES,
+            tones=scorecard_entries.TONES,
             measured=measured,
             runs=cells.html(run_tables.table_by_setting(results.runs)) if len(results.runs) else "",
             problems=run_tables.problems(results.runs),
@@ -102,7 +102,7 @@ def _exhibit(config: Config, name: str, entries: list[Entry], root: Path) -> Map
         "first": summary,
         "rest": remainder,
         "body": exhibit.body(context) if len(config.params.exhibits) <= MANY else "",
-        "tally": card.count_verdicts(
+        "tally": scorecard_entries.count_verdicts(
             entry for entry in entries if entry.exhibit in exhibit_keys and entry.paper == context.paper
         ),
     }

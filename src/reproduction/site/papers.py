@@ -8,10 +8,10 @@ from typing import Any
 
 from reproduction.exhibits import document
 from reproduction.grid.papers import Paper
-from reproduction.site import card, comparisons, rows, strip
-from reproduction.site.card import Entry
+from reproduction.site import comparisons, difference_plot, exhibit_rows, scorecard_entries
 from reproduction.site.exhibits import CLAIM, TestedClaim, figure, measured
 from reproduction.site.project import OWN_WORK, Project, SiteExhibit
+from reproduction.site.scorecard_entries import Entry
 from reproduction.verdicts.line import RELEASED
 from reproduction.verdicts.verdict import COUNTED, LABELS, magnitudes, sentence_of_claims, sentence_of_numbers
 
@@ -51,7 +51,7 @@ class Verdict:
         short = project.short(name)
         if entry is None:
             return cls(name, short, about, "cannot tell", _NOT_YET, {"total": 0}, {"counted": 0})
-        counted_sentence = rows.sentence(entry["because"])
+        counted_sentence = exhibit_rows.sentence(entry["because"])
         because = f"{entry['explanation']} {counted_sentence}" if entry["explanation"] else counted_sentence
         central = entry.get("central_comparisons", {})
         effects = entry.get("effects", [])
@@ -61,7 +61,7 @@ class Verdict:
     def bar(self) -> list[tuple[str, str, int, float]]:
         """Return (tone, words, comparisons, per cent of all) of the central claim's outcomes, in favour first."""
         outcomes = [
-            (card.TONES[word], phrases[self.comparisons.get(word, 0) != 1], self.comparisons.get(word, 0))
+            (scorecard_entries.TONES[word], phrases[self.comparisons.get(word, 0) != 1], self.comparisons.get(word, 0))
             for word, phrases in COUNTED.items()
         ]
         total = sum(count for _, _, count in outcomes)
@@ -75,7 +75,7 @@ class Verdict:
     @property
     def tone(self) -> str:
         """Return the tone of its verdict, a class of colours."""
-        return card.CLAIM_TONES[self.word]
+        return scorecard_entries.CLAIM_TONES[self.word]
 
     @property
     def central(self) -> str:
@@ -157,15 +157,16 @@ def html(project: Project, name: str, root: str = "../") -> str:
     return str(
         template.render(
             root=root, name=name, verdict=verdict, forest=forest(project, name), paper=verdict.paper,
-            strip=strip.plot(numbers, f"strip-{name}", f"{verdict.short}: every printed number against ours"),
-            beside=sum(math.isnan(strip.difference(entry)) for entry in numbers),
-            tally=card.tally(numbers), tones=card.TONES, claims=paper_claims, measured=measured,
+            strip=difference_plot.plot(numbers, f"strip-{name}", f"{verdict.short}: every printed number against ours"),
+            beside=sum(math.isnan(difference_plot.difference(entry)) for entry in numbers),
+            tally=scorecard_entries.tally(numbers), tones=scorecard_entries.TONES,
+            claims=paper_claims, measured=measured,
             outcomes=[comparisons.arrange(claim, titles) for claim in paper_claims if claim.central],
             questions=_tested_claims([entry for entry in entries if entry.kind == "question"]),
             conceded=_tested_claims([entry for entry in entries if entry.kind == "concession"]),
             words=COUNTED,
-            rows=[rows.exhibit_row(project, exhibit) for exhibit in _exhibits_of_paper(project, name)],
-            settings=card.tally(e for e in entries if e.kind == "setting"),
+            rows=[exhibit_rows.exhibit_row(project, exhibit) for exhibit in _exhibits_of_paper(project, name)],
+            settings=scorecard_entries.tally(e for e in entries if e.kind == "setting"),
         )
     )  # fmt: skip
 
@@ -236,7 +237,7 @@ def _gallery_card(project: Project, exhibit: SiteExhibit) -> dict[str, Any]:
     return {
         "exhibit": exhibit,
         "picture": "png" in exhibit.files,
-        "tally": card.count_verdicts(lines),
+        "tally": scorecard_entries.count_verdicts(lines),
         "variants": len(family),
         "table": exhibit.file("html").is_file(),
     }

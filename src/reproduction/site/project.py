@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from reproduction.datasets.named import named_dataset
-from reproduction.exhibits import words
+from reproduction.exhibits import titles
 from reproduction.grid.checkout import git
 from reproduction.grid.config import Config, load_config
 from reproduction.grid.papers import Paper, paper
-from reproduction.site import card
-from reproduction.site.card import Entry
+from reproduction.site import scorecard_entries
+from reproduction.site.scorecard_entries import Entry
 from reproduction.verdicts.scorecard import dataset_titles
 
 FORMATS = ("csv", "svg", "pdf", "png")
@@ -78,7 +78,7 @@ class Project:
     @cached_property
     def entries(self) -> list[Entry]:
         """Return all lines of the scorecard."""
-        entries = card.load(self.root / self.config.reports / "scorecard.csv")
+        entries = scorecard_entries.load(self.root / self.config.reports / "scorecard.csv")
         titles = {key: self._dataset_title(*key) for key in {(entry.paper, entry.dataset) for entry in entries}}
         return [replace(entry, paper_title=titles[entry.paper, entry.dataset]) for entry in entries]
 
@@ -90,7 +90,7 @@ class Project:
             if dataset.startswith(dataset_entry.here):
                 remainder = dataset.removeprefix(dataset_entry.here).strip("_").replace("_", " ")
                 return f"{dataset_entry.title} ({remainder})" if remainder else dataset_entry.title
-        if title := dataset_titles(self.config, paper).get(dataset) or words.VALUE_TITLES.get(dataset, ""):
+        if title := dataset_titles(self.config, paper).get(dataset) or titles.VALUE_TITLES.get(dataset, ""):
             return str(title)
         is_known = dataset in self.config.datasets
         return named_dataset(dataset, self.config.dataset_options(dataset)).spec.title if is_known else ""

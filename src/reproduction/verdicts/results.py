@@ -15,7 +15,7 @@ from partialfair.errors import PluginError
 from partialfair.metrics import get
 from partialfair.metrics.uncertainty import Estimate, t_interval
 from reproduction.grid.tidy import METRIC_COLUMNS, RUN_COLUMNS
-from reproduction.verdicts.lookups import is_here
+from reproduction.verdicts.missing_files import is_here
 
 _TABLES = {"metrics": METRIC_COLUMNS, "runs": RUN_COLUMNS}
 

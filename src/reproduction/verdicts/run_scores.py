@@ -18,7 +18,7 @@ from partialfair.metrics import get, registry
 from partialfair.metrics.uncertainty import Estimate, t_interval
 from reproduction.grid import paths
 from reproduction.grid.config import Config
-from reproduction.verdicts.lookups import is_here
+from reproduction.verdicts.missing_files import is_here
 from reproduction.verdicts.results import Setting
 
 if TYPE_CHECKING:

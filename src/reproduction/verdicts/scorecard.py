@@ -13,7 +13,7 @@ from reproduction.verdicts import claim_tests, numbers, published, verdict
 from reproduction.verdicts.claim import Claim, load
 from reproduction.verdicts.evidence import Evidence, ReproducedNumber
 from reproduction.verdicts.line import COLUMNS, JUDGED, LACKS, check, counts
-from reproduction.verdicts.lookups import noting_missing
+from reproduction.verdicts.missing_files import noting_missing
 from reproduction.verdicts.published import Published
 from reproduction.verdicts.results import Results
 

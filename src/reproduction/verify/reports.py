@@ -16,7 +16,7 @@ from reproduction.grid.config import Config, Job
 from reproduction.grid.workflow import Grid
 from reproduction.jobs import collect
 from reproduction.verify.chain import Chain, Fault
-from reproduction.verify.recorded import RecordedFiles
+from reproduction.verify.recorded_files import RecordedFiles
 from reproduction.verify.runs import EVALUATED, TRAINED
 
 _SCORECARD = ""
@@ -177,7 +177,7 @@ class Reports:
             return []
         if not _to_the_bit():
             return []
-        from reproduction.verdicts.lookups import noting_missing
+        from reproduction.verdicts.missing_files import noting_missing
 
         with noting_missing() as missing:
             try:
@@ -219,19 +219,19 @@ class Reports:
     def _lines_from_tables(self, chain: Chain, path: Path) -> None:
         """Decide the lines of the scorecard anew for which the collected tables are enough, and write its summary."""
         from reproduction.exhibits import answers
-        from reproduction.verdicts import scorecard, standing
+        from reproduction.verdicts import baseline_scorecard, scorecard
 
-        before = standing.load(path)
+        before = baseline_scorecard.load(path)
         lines = answers.scorecard_lines(self.config, self.scratch)
-        pairs = standing.decided_in_both(scorecard.rounded(lines), before)
-        otherwise = [difference for line, again in pairs if (difference := standing.difference(line, again))]
+        pairs = baseline_scorecard.decided_in_both(scorecard.rounded(lines), before)
+        otherwise = [difference for line, again in pairs if (difference := baseline_scorecard.difference(line, again))]
         for problem in otherwise:
             chain.broken(path, self._fault(path), problem, f"run `snakemake {path}`")
         if pairs and not otherwise:
             tie = f"{len(pairs)} of {len(before)} lines decided anew from the collected tables, the same"
             chain.link("scorecard", path, tie)
         if not otherwise:
-            self._summary_from(chain, standing.keep(lines, before))
+            self._summary_from(chain, baseline_scorecard.keep(lines, before))
 
     def _summary_from(self, chain: Chain, lines: list[dict[str, Any]]) -> None:
         """Write page, verdicts and main numbers from the lines of the recorded scorecard, and compare."""

@@ -4,12 +4,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from partialfair.data.files import sha256
-from reproduction.grid import memo
+from reproduction.grid import answer_cache
 from reproduction.grid.config import load_config
 from reproduction.verify.chain import Chain, Fault
 from reproduction.verify.data import check_data
 from reproduction.verify.lock import check_lock
-from reproduction.verify.recorded import RecordedFiles
+from reproduction.verify.recorded_files import RecordedFiles
 from reproduction.verify.reports import Reports, check_foreign
 from reproduction.verify.runs import check_runs, retrain
 
@@ -43,7 +43,7 @@ def verify(
     Raises:
         ConfigError: the grid cannot be read, or has no such experiment.
     """
-    memo.distrust()
+    answer_cache.distrust()
     path = Path(config_path)
     config = load_config(path)
     if experiment is not None:

@@ -19,19 +19,19 @@ from partialfair.metrics.ranks import check_scores
 from partialfair.metrics.registry import Metric, require_binary
 
 
-def auc_between(scores: NDArray, first: NDArray[np.bool_], second: NDArray[np.bool_]) -> float:
+def auc_between(scores: NDArray, positives: NDArray[np.bool_], negatives: NDArray[np.bool_]) -> float:
     """``AUC(A, B)``: probability that a row of A scores above an independent one of B, ties one half; O(n log n).
 
     The sets may overlap; a set against itself gives 1/2.
 
     Args:
         scores: (n,) finite scores.
-        first, second: (n,) membership of A and of B.
+        positives, negatives: (n,) membership of A and of B.
 
     Raises:
         NotEstimableError: one of the sets is empty.
     """
-    a, b = np.asarray(scores)[first], np.asarray(scores)[second]
+    a, b = np.asarray(scores)[positives], np.asarray(scores)[negatives]
     if not a.size or not b.size:
         raise NotEstimableError(f"the {'first' if not a.size else 'second'} of two sets has no rows")
     # SciPy 1.18 counts ranks of float32 in float32, which is off from the eighth digit on.
@@ -52,11 +52,11 @@ def signed_gap(scores: NDArray, y: NDArray, group: NDArray, sets: FourSets, prot
     cells = cells_of(y, group, protected)
     sets.require(cell_counts(cells))
     members = sets.table[2:, :][:, cells]
-    first, second = (
+    minuend, subtrahend = (
         0.5 if a == b else auc_between(scores, members[row], members[row + 1])
         for row, (a, b) in zip((0, 2), (sets.sets[:2], sets.sets[2:]), strict=True)
     )
-    return first - second
+    return minuend - subtrahend
 
 
 @guards.of_rows

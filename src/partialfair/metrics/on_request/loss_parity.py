@@ -84,11 +84,11 @@ def wasserstein_histogram(
     return _largest(scores, group, _binned)
 
 
-def _binned(first: NDArray, second: NDArray) -> float:
-    edges = np.linspace(first.min(), first.max(), BINS + 1)
+def _binned(reference: NDArray, compared: NDArray) -> float:
+    edges = np.linspace(reference.min(), reference.max(), BINS + 1)
     if not edges[-1] > edges[0]:
         raise NotEstimableError("all predictions of the reference group are equal, so it has no histogram")
-    counts = [np.histogram(p, edges)[0].astype(float) for p in (first, second)]
+    counts = [np.histogram(p, edges)[0].astype(float) for p in (reference, compared)]
     if not counts[1].sum():
         raise NotEstimableError("no prediction of the other group lies in the range of the reference group's")
     shares = [count / count.sum() for count in counts]
@@ -111,7 +111,7 @@ def wasserstein2_squared(
 
 @guards.of_rows
 def log_loss(scores: NDArray, y: NDArray, group: NDArray, interval: Any = FULL, threshold: float = 0.0) -> float:
-    """Mean log loss ``log(1 + exp(-y score))``."""
+    """Return the mean log loss ``log(1 + exp(-y score))``."""
     check_scores(scores, y)
     require_binary(y)
     return float(_row_losses(scores, y).mean())
@@ -119,7 +119,7 @@ def log_loss(scores: NDArray, y: NDArray, group: NDArray, interval: Any = FULL, 
 
 @guards.of_rows
 def loss_difference(scores: NDArray, y: NDArray, group: NDArray, interval: Any = FULL, threshold: float = 0.0) -> float:
-    """Mean log loss of group 0 minus that of group 1, with its sign.
+    """Return the mean log loss of group 0 minus that of group 1, with its sign.
 
     Raises:
         NotEstimableError: there are not two groups.
@@ -135,7 +135,7 @@ def loss_difference(scores: NDArray, y: NDArray, group: NDArray, interval: Any =
 
 @guards.of_rows
 def loss_gap(scores: NDArray, y: NDArray, group: NDArray, interval: Any = FULL, threshold: float = 0.0) -> float:
-    """Largest difference of the groups' mean log losses."""
+    """Return the largest difference of the groups' mean log losses."""
     return _loss_gaps(scores, y, group, (None,))
 
 
@@ -143,7 +143,7 @@ def loss_gap(scores: NDArray, y: NDArray, group: NDArray, interval: Any = FULL, 
 def loss_gap_positive(
     scores: NDArray, y: NDArray, group: NDArray, interval: Any = FULL, threshold: float = 0.0
 ) -> float:
-    """Largest difference of the groups' mean log losses on rows with label +1."""
+    """Return the largest difference of the groups' mean log losses on rows with label +1."""
     return _loss_gaps(scores, y, group, (1.0,))
 
 
@@ -157,9 +157,9 @@ def _loss_gaps(scores: NDArray, y: NDArray, group: NDArray, labels: tuple[float 
     check_scores(scores, y, group)
     require_binary(y)
 
-    def rates(s: NDArray, own: NDArray) -> tuple[float, ...]:
-        losses = _row_losses(s, own)
-        return tuple(_mean(losses if k is None else losses[own == k], f"label {k}") for k in labels)
+    def rates(s: NDArray, labels_of_group: NDArray) -> tuple[float, ...]:
+        losses = _row_losses(s, labels_of_group)
+        return tuple(_mean(losses if k is None else losses[labels_of_group == k], f"label {k}") for k in labels)
 
     return _summed_gaps(scores, y, group, rates)
 
@@ -186,24 +186,24 @@ def _codes(group: NDArray) -> NDArray:
     return codes
 
 
-def _mean(values: NDArray, what: str) -> float:
+def _mean(values: NDArray, rows_with: str) -> float:
     if not values.size:
-        raise NotEstimableError(f"a group has no row with {what}")
+        raise NotEstimableError(f"a group has no row with {rows_with}")
     return float(values.mean())
 
 
 def _summed_gaps(scores: NDArray, y: NDArray, group: NDArray, rates: Rates) -> float:
     """Sum over the rates of the groups' absolute differences; the largest over pairs of groups."""
     check_scores(scores, y, group)
-    found = [np.array(rates(scores[group == k], y[group == k])) for k in _codes(group)]
-    return float(max(np.abs(first - second).sum() for first, second in combinations(found, 2)))
+    rates_of_groups = [np.array(rates(scores[group == k], y[group == k])) for k in _codes(group)]
+    return float(max(np.abs(first - second).sum() for first, second in combinations(rates_of_groups, 2)))
 
 
 def _largest(scores: NDArray, group: NDArray, distance: Callable[[NDArray, NDArray], float]) -> float:
-    """Largest distance between the predictions of two groups, the one with the lower code first."""
+    """Return the largest distance between the predictions of two groups, the one with the lower code first."""
     check_scores(scores, group)
     p = 1 / (1 + np.exp(-np.asarray(scores, np.float64)))
-    return max(distance(p[group == k], p[group == other]) for k, other in combinations(_codes(group), 2))
+    return max(distance(p[group == k], p[group == rival]) for k, rival in combinations(_codes(group), 2))
 
 
 def _uniform(points: NDArray) -> tuple[NDArray, NDArray]:
@@ -211,15 +211,15 @@ def _uniform(points: NDArray) -> tuple[NDArray, NDArray]:
     return np.sort(points), np.full(points.size, 1 / points.size)
 
 
-def _transport(at: NDArray, mass: NDArray, other_at: NDArray, other_mass: NDArray, power: int) -> float:
+def _transport(support: NDArray, mass: NDArray, other_at: NDArray, other_mass: NDArray, power: int) -> float:
     """``integral over q of |F^-1(q) - G^-1(q)|^power`` of two discrete distributions, points ascending."""
     ends, other_ends = np.cumsum(mass), np.cumsum(other_mass)
     levels = np.unique(np.concatenate([ends, other_ends]))
     levels = levels[levels <= 1 + 1e-12]
     middle = levels - np.diff(levels, prepend=0) / 2
-    first = at[np.minimum(np.searchsorted(ends, middle), at.size - 1)]
-    second = other_at[np.minimum(np.searchsorted(other_ends, middle), other_at.size - 1)]
-    return float(np.diff(levels, prepend=0) @ np.abs(first - second) ** power)
+    quantiles = support[np.minimum(np.searchsorted(ends, middle), support.size - 1)]
+    other_quantiles = other_at[np.minimum(np.searchsorted(other_ends, middle), other_at.size - 1)]
+    return float(np.diff(levels, prepend=0) @ np.abs(quantiles - other_quantiles) ** power)
 
 
 METRICS = {

@@ -30,13 +30,13 @@ NAMED_GROUPS = 4
 
 @guards.of_rows
 def risk(scores: Any, y: NDArray, group: NDArray, interval: Any, threshold: float = 0.0) -> float:
-    """Mean squared error: ``mean_i sum_l P_il (atom_l - y_i)^2``, against the label."""
+    """Return the mean squared error: ``mean_i sum_l P_il (atom_l - y_i)^2``, against the label."""
     return _expected_loss(scores, y, np.square)
 
 
 @guards.of_rows
 def mean_absolute_error(scores: Any, y: NDArray, group: NDArray, interval: Any, threshold: float = 0.0) -> float:
-    """Mean absolute error, in expectation over the predictor's randomness."""
+    """Return the mean absolute error, in expectation over the predictor's randomness."""
     return _expected_loss(scores, y, np.abs)
 
 
@@ -60,7 +60,7 @@ def ks_group(code: int, scores: Any, y: NDArray, group: NDArray, interval: Any, 
 
 @guards.of_rows
 def ks_pairs(scores: Any, y: NDArray, group: NDArray, interval: Any, threshold: float = 0.0) -> float:
-    """Largest Kolmogorov-Smirnov distance between two groups: statistical parity on the whole range."""
+    """Return the largest Kolmogorov-Smirnov distance between two groups: statistical parity on the whole range."""
     cdfs = np.cumsum(_masses(scores, group, interval)[0], axis=1)
     return max(float(np.abs(a - b).max()) for a, b in combinations(cdfs, 2))
 
@@ -76,15 +76,15 @@ def ks_partial(scores: Any, y: NDArray, group: NDArray, interval: Any, threshold
         return partial.sp(_numbers(scores), y, group, interval, threshold)
     masses, _ = _masses(scores, group, interval)
     above = np.cumsum(masses[:, ::-1], axis=1)
-    kept = []
+    kept_shares = []
     for shares, pairs in zip(above, for_groups(interval, len(masses)), strict=True):
         inside = sum(np.minimum(shares, high) - np.minimum(shares, low) for low, high in pairs)
-        kept.append(inside / sum(high - low for low, high in pairs))
-    return max(float(np.abs(a - b).max()) for a, b in combinations(kept, 2))
+        kept_shares.append(inside / sum(high - low for low, high in pairs))
+    return max(float(np.abs(a - b).max()) for a, b in combinations(kept_shares, 2))
 
 
 def ks_binned(code: int, scores: Any, y: NDArray, group: NDArray, interval: Any, threshold: float = 0.0) -> float:
-    """Distance of histograms on the cells between a model's atoms, as the released code of the paper has it.
+    """Return the distance of histograms on the cells between a model's atoms, as the released code of the paper has it.
 
     Numbers outside the atoms are dropped; the counts of all rows are divided by n, those of a group by what is left
     of it, so this is no Kolmogorov-Smirnov distance. It only serves to compare with published numbers.
@@ -98,16 +98,16 @@ def ks_binned(code: int, scores: Any, y: NDArray, group: NDArray, interval: Any,
     if not (group == code).any():
         raise NotEstimableError(f"group {code}: it has no rows")
     values = _numbers(scores)
-    own = np.histogram(values[group == code], atoms)[0]
+    group_counts = np.histogram(values[group == code], atoms)[0]
     pooled = np.histogram(values, atoms)[0] / len(values)
-    if not own.sum():
+    if not group_counts.sum():
         raise NotEstimableError(f"group {code}: no prediction lies between the atoms")
-    return float(np.abs(np.cumsum(own / own.sum()) - np.cumsum(pooled)).max())
+    return float(np.abs(np.cumsum(group_counts / group_counts.sum()) - np.cumsum(pooled)).max())
 
 
 @guards.of_rows
 def ks_noise_floor(scores: Any, y: NDArray, group: NDArray, interval: Any, threshold: float = 0.0) -> float:
-    """What :func:`ks_unfairness` is on average after permuting the groups, at the same group sizes.
+    """Return what :func:`ks_unfairness` is on average after permuting the groups, at the same group sizes.
 
     A value near it cannot be told from parity on so many rows.
     """
@@ -148,13 +148,15 @@ def _masses(scores: Any, group: NDArray, interval: Any) -> tuple[Floats, NDArray
     if _is_randomised(scores):
         sums = np.array([scores.probabilities[group == code].sum(axis=0) for code in range(len(sizes))])
     else:
-        support, place = np.unique(values, return_inverse=True)
-        sums = np.array([np.bincount(place[group == k], minlength=len(support)) for k in range(len(sizes))], np.float64)
+        support, column = np.unique(values, return_inverse=True)
+        sums = np.array(
+            [np.bincount(column[group == k], minlength=len(support)) for k in range(len(sizes))], np.float64
+        )
     return sums / sizes[:, None], sizes
 
 
 def _from_pooled(masses: Floats, sizes: NDArray[np.int64]) -> Floats:
-    """Distance of each group from the pooled distribution (K,)."""
+    """Return the distance of each group from the pooled distribution (K,)."""
     cdfs = np.cumsum(masses, axis=1)
     pooled = sizes @ cdfs / sizes.sum()
     return np.asarray(np.abs(cdfs - pooled).max(axis=1))

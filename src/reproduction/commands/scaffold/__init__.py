@@ -182,6 +182,6 @@ def _refuse_taken(kind: str, name: str, root: Path, target: Path) -> None:
 def _write(target: Path, template: str, name: str, paper: str) -> None:
     text = (TEMPLATES / template).read_text(encoding="utf-8")
     text = text.replace("__NAME__", name).replace("__PAPER__", paper).replace("__TITLE__", name.replace("_", " "))
-    text = text.replace("__CLASS__", "".join(part.capitalize() for part in name.split("_")))
+    text = text.replace("__CLASS__", "".join(word.capitalize() for word in name.split("_")))
     with atomic_path(target) as path:
         path.write_text(text, encoding="utf-8")

@@ -10,7 +10,7 @@ from pydantic import Field
 from partialfair.data.intervals import format_interval
 from partialfair.metrics import get
 from partialfair.metrics.uncertainty import Estimate, t_interval
-from reproduction.exhibits import canvas, runs, style
+from reproduction.exhibits import canvas, run_files, style
 from reproduction.exhibits.canvas import PlotCurve, PlotPanel
 from reproduction.exhibits.exhibit import Context, ExhibitKind, Line, Options
 from reproduction.exhibits.kinds import mean_std_table
@@ -223,7 +223,7 @@ def _reference_line(context: Context[IntervalBars], setting: Setting) -> Line | 
     reference = Setting(str(name), setting.dataset, "unconstrained", math.inf)
     fairness, accuracy, reasons = [], [], []
     for seed in context.config.seeds(setting.experiment):
-        test_scores, reason = runs.test_scores(context, reference, seed)
+        test_scores, reason = run_files.test_scores(context, reference, seed)
         if test_scores is None:
             reasons.append(reason)
             continue
@@ -319,7 +319,7 @@ def _group_title(group: str) -> str:
 def metric_lines(context: Context[MetricBars]) -> Iterator[Line]:
     """Yield one line of ``METRIC_COLUMNS`` per method, split and metric."""
     published_means = {mean_std_table.statistic_of(context, row): row.value for row in context.published}
-    for setting in runs.settings(context, context.options.algorithms):
+    for setting in run_files.settings(context, context.options.algorithms):
         for split in SPLITS:
             for metric in context.options.metrics:
                 estimate, _ = run_scores.mean_and_spread(context, setting, metric, split)

@@ -5,11 +5,11 @@ from typing import Any
 
 from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
-from reproduction.exhibits import central, forest, matrix, specification, style
+from reproduction.exhibits import central_comparisons, forest, matrix, specification, style
 from reproduction.exhibits.exhibit import Context, ExhibitKind, Line, Options
-from reproduction.verdicts import scorecard, standing
+from reproduction.verdicts import baseline_scorecard, scorecard
 from reproduction.verdicts.line import COLUMNS, OTHER_WAY, counts, decides, robust
-from reproduction.verdicts.lookups import is_here
+from reproduction.verdicts.missing_files import is_here
 from reproduction.verdicts.verdict import claim_state
 
 
@@ -21,7 +21,7 @@ def csv_lines(context: Context[Any]) -> list[Line]:
     """Return one line per comparison, as in the scorecard."""
     lines = scorecard.claim_lines(context.config, context.paper, context.root, Context)
     if context.keep and is_here(context.path("csv")):
-        lines = standing.keep(lines, standing.load(context.path("csv")))
+        lines = baseline_scorecard.keep(lines, baseline_scorecard.load(context.path("csv")))
     return [line | {"counts": "yes" if counts(line) else "no"} for line in lines]
 
 
@@ -86,8 +86,12 @@ def _p_value(p: float) -> Cell:
 
 KIND = {
     "lines": ExhibitKind.from_lines(Claims, COLUMNS, csv_lines, table=table),
-    "forest": ExhibitKind.from_lines(forest.Forest, central.COLUMNS, central.csv_lines, draw=forest.draw),
-    "matrix": ExhibitKind.from_lines(matrix.Matrix, central.COLUMNS, central.csv_lines, draw=matrix.draw),
+    "forest": ExhibitKind.from_lines(
+        forest.Forest, central_comparisons.COLUMNS, central_comparisons.csv_lines, draw=forest.draw
+    ),
+    "matrix": ExhibitKind.from_lines(
+        matrix.Matrix, central_comparisons.COLUMNS, central_comparisons.csv_lines, draw=matrix.draw
+    ),
     "specification": ExhibitKind.from_lines(
         specification.Specification, specification.COLUMNS, specification.csv_lines, draw=specification.draw
     ),

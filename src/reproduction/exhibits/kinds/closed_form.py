@@ -27,7 +27,7 @@ from reproduction.grid import paths
 from reproduction.grid.config import Job
 from reproduction.statistics.effect import TINY
 from reproduction.verdicts.line import OURS, Line
-from reproduction.verdicts.lookups import is_here
+from reproduction.verdicts.missing_files import is_here
 
 DATASET = "simulated"
 METRICS = ("accuracy", "sp", "rank_gap", "dp")

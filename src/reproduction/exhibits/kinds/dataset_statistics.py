@@ -14,7 +14,7 @@ from reproduction.exhibits.exhibit import Context, ExhibitKind, Line, Options
 from reproduction.grid import paths
 from reproduction.verdicts import scorecard
 from reproduction.verdicts.evidence import ReproducedNumber
-from reproduction.verdicts.lookups import is_here
+from reproduction.verdicts.missing_files import is_here
 from reproduction.verdicts.published import Published
 
 COLUMNS = ("dataset", "metric", "published", "reproduced", "verdict", "note")

@@ -12,7 +12,7 @@ from partialfair.data.intervals import format_interval
 from partialfair.metrics import get
 from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
-from reproduction.exhibits import runs, style
+from reproduction.exhibits import run_files, style
 from reproduction.exhibits.exhibit import Context, ExhibitKind, Line, Options
 from reproduction.verdicts import run_scores, scorecard, setting_parts
 from reproduction.verdicts.evidence import ReproducedNumber
@@ -74,7 +74,7 @@ def setting_of(context: Context[Any], row: Published) -> tuple[Setting | None, s
     """
     experiment, (_, _, kappa) = context.experiments[0], stated(row)
     key = (experiment, row.dataset, row.algorithm)
-    candidates = [setting for setting in runs.settings(context) if setting[:3] == key]
+    candidates = [setting for setting in run_files.settings(context) if setting[:3] == key]
     if not candidates:
         return None, f"no run of {row.algorithm} on {row.dataset} in {experiment}"
     interval = format_interval(context.config.experiment(experiment).runs[row.dataset].interval)
@@ -142,7 +142,7 @@ def _chance(context: MeanStdTableContext, row: Published, n: int) -> tuple[float
 def _null_values(context: MeanStdTableContext, setting: Setting, row: Published) -> dict[str, float]:
     """Return the values of other methods on the dataset: a number that one of them reproduces too has no power."""
     split, statistic, _ = stated(row)
-    same_dataset = (candidate for candidate in runs.settings(context) if candidate[:2] == setting[:2])
+    same_dataset = (candidate for candidate in run_files.settings(context) if candidate[:2] == setting[:2])
     other_settings = [candidate for candidate in same_dataset if candidate.algorithm != setting.algorithm]
     counts = Counter(candidate.algorithm for candidate in other_settings)
     values = {}
@@ -174,7 +174,7 @@ def csv_lines(context: MeanStdTableContext) -> list[Line]:
     """Return one line per setting, split and metric: ``COLUMNS``; the first experiment has published numbers."""
     published_rows = {statistic_of(context, row): row for row in context.published}
     lines = []
-    for setting in runs.settings(context):
+    for setting in run_files.settings(context):
         for split in SPLITS:
             for metric in context.options.metrics:
                 estimate, spread = run_scores.mean_and_spread(context, setting, metric, split)

@@ -10,7 +10,7 @@ from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
 from reproduction.exhibits import style
 from reproduction.exhibits.exhibit import Context, ExhibitKind, Line, Options
-from reproduction.verdicts import nulls, scorecard, setting_parts
+from reproduction.verdicts import null_models, scorecard, setting_parts
 from reproduction.verdicts.evidence import Evidence, ReproducedNumber
 from reproduction.verdicts.published import Published
 from reproduction.verdicts.results import Setting
@@ -107,7 +107,10 @@ def outcome_of(context: Context[Any], row: Published, setting: Setting) -> Repro
     metric = _compared_metric(context, row, setting)
     label = ACCURACY if metric == ACCURACY else f"1 - {metric}"
     kappa_text = "" if math.isinf(setting.kappa) else f", kappa {setting.kappa:g}"
-    source, null_values = f"{label} of {setting.experiment}{kappa_text}", nulls.null_values(context, setting, metric)
+    source, null_values = (
+        f"{label} of {setting.experiment}{kappa_text}",
+        null_models.null_values(context, setting, metric),
+    )
     estimate = context.results.estimate(setting, metric)
     return ReproducedNumber(estimate, context.results.reason(setting, metric), source, nulls=null_values)
 

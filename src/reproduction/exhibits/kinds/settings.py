@@ -4,20 +4,20 @@ from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
 from reproduction.exhibits import style
 from reproduction.exhibits.exhibit import Context, ExhibitKind, Line, Options
-from reproduction.verdicts import scorecard, stated
+from reproduction.verdicts import scorecard, stated_numbers
 from reproduction.verdicts.evidence import ReproducedNumber
 from reproduction.verdicts.published import Published
 
 COLUMNS = ("dataset", "algorithm", "setting", "split", "metric", "published", "here", "verdict", "note")
 
 
-class StatedSettings(Options, stated.StatedSources):
+class StatedSettings(Options, stated_numbers.StatedSources):
     """Statements of a paper on data and settings, beside those in use here."""
 
 
 def reproduce(context: Context[StatedSettings], row: Published) -> ReproducedNumber:
     """Return the value in use here for a stated number."""
-    return stated.reproduce(context, row, context.options)
+    return stated_numbers.reproduce(context, row, context.options)
 
 
 def csv_lines(context: Context[StatedSettings]) -> list[Line]:

@@ -55,18 +55,18 @@ def best_drawn_cuts(curves: list[GroupCurve], slack: float) -> DrawnCuts:
     # One lot for all groups: group k takes its second threshold where the lot is below its chance.
     ends = np.unique(np.concatenate([[0.0], chances, [1.0]]))
     middles = (ends[1:] + ends[:-1]) / 2
-    first, second = (np.array([pair[place] for pair in pairs]) for place in (0, 1))
-    return DrawnCuts(np.where(middles[:, None] < chances, second, first), np.diff(ends), rates, float(total[best]))
+    lower, upper = (np.array([pair[side] for pair in pairs]) for side in (0, 1))
+    return DrawnCuts(np.where(middles[:, None] < chances, upper, lower), np.diff(ends), rates, float(total[best]))
 
 
 def _between(curve: GroupCurve, hull: NDArray[np.int64], rate: float) -> tuple[float, float, float]:
     """Two thresholds of the hull, and the chance of the second, that give a rate."""
     x = curve.rates[hull]
-    right = int(np.clip(np.searchsorted(x, rate), 1, x.size - 1)) if x.size > 1 else 0
-    left = max(right - 1, 0)
-    width = x[right] - x[left]
-    chance = float(np.clip((rate - x[left]) / width, 0.0, 1.0)) if width > 0 else 0.0
-    return float(curve.thresholds[hull[left]]), float(curve.thresholds[hull[right]]), chance
+    upper = int(np.clip(np.searchsorted(x, rate), 1, x.size - 1)) if x.size > 1 else 0
+    lower = max(upper - 1, 0)
+    width = x[upper] - x[lower]
+    chance = float(np.clip((rate - x[lower]) / width, 0.0, 1.0)) if width > 0 else 0.0
+    return float(curve.thresholds[hull[lower]]), float(curve.thresholds[hull[upper]]), chance
 
 
 def _upper_hull(x: Vector, y: Vector) -> NDArray[np.int64]:
@@ -81,6 +81,6 @@ def _upper_hull(x: Vector, y: Vector) -> NDArray[np.int64]:
     return np.array(hull)
 
 
-def _below_line(x: Vector, y: Vector, left: int, middle: int, right: int) -> bool:
-    """Whether the middle one of three points lies on or below the line through the others."""
-    return bool((y[middle] - y[left]) * (x[right] - x[left]) <= (y[right] - y[left]) * (x[middle] - x[left]))
+def _below_line(x: Vector, y: Vector, lower: int, middle: int, upper: int) -> bool:
+    """Tell whether the middle one of three points lies on or below the line through the others."""
+    return bool((y[middle] - y[lower]) * (x[upper] - x[lower]) <= (y[upper] - y[lower]) * (x[middle] - x[lower]))

@@ -63,7 +63,7 @@ class Lottery:
     _scores: dict[int, Vector] = field(default_factory=dict, init=False)
 
     def best(self, kappa: float, salt: int) -> Drawn:
-        """The mixture to take for a tolerance.
+        """Return the mixture to take for a tolerance.
 
         Args:
             kappa: largest difference of rates.
@@ -72,38 +72,38 @@ class Lottery:
         Returns:
             Of those that keep the tolerance one with few wrong decisions, else the one that exceeds it least.
         """
-        found = []
-        for one in self._narrowed(kappa, salt):
-            if one.gap <= kappa:
-                return one
-            found.append(one)
-        mixtures = [self.fits.mixture(own) for own in np.unique(kappa * PARTS)[::-1]]
-        found += [self._drawn(mixture, salt + more) for more in range(SALTS) for mixture in mixtures]
-        return min(found, key=lambda one: (max(one.gap - kappa, 0.0), one.wrong))
+        candidates = []
+        for candidate in self._narrowed(kappa, salt):
+            if candidate.gap <= kappa:
+                return candidate
+            candidates.append(candidate)
+        mixtures = [self.fits.mixture(tolerance) for tolerance in np.unique(kappa * PARTS)[::-1]]
+        candidates += [self._drawn(mixture, salt + more) for more in range(SALTS) for mixture in mixtures]
+        return min(candidates, key=lambda candidate: (max(candidate.gap - kappa, 0.0), candidate.wrong))
 
     def _narrowed(self, kappa: float, salt: int) -> Iterator[Drawn]:
         """Mixtures for tolerances that are smaller by what the one before exceeds kappa."""
-        own, mixture = kappa, self.fits.solve(kappa)
+        tolerance, mixture = kappa, self.fits.solve(kappa)
         for _ in range(NARROWINGS):
             drawn = self._drawn(mixture, salt)
             yield drawn
-            own -= 1.1 * (drawn.gap - kappa)
-            if not own >= LEAST * kappa:
+            tolerance -= 1.1 * (drawn.gap - kappa)
+            if not tolerance >= LEAST * kappa:
                 return
-            mixture = self.fits.mixture(own)
+            mixture = self.fits.mixture(tolerance)
 
     def _drawn(self, mixture: Mixture, salt: int) -> Drawn:
         if salt not in self._lots:
             self._lots[salt] = row_lots(self.rows.X, salt)
-        table = np.array([self._scores_of(place) for place in mixture.used])
+        table = np.array([self._scores_of(index) for index in mixture.used])
         choice = choice_of(self._lots[salt], mixture.shares)
         scores = np.take_along_axis(table, choice[None], axis=0)[0]
         wrong = float(self.weights @ ((scores > 0) != (self.rows.y > 0)))
         return Drawn(mixture, salt, self.gap_of(scores), wrong)
 
-    def _scores_of(self, place: int) -> Vector:
-        """Scores (n,) of one decision."""
-        if place not in self._scores:
+    def _scores_of(self, index: int) -> Vector:
+        """Return the scores (n,) of one decision."""
+        if index not in self._scores:
             problem = self.fits.problem
-            self._scores[place] = in_order_of_rows(problem, problem.scores(self.fits.decisions[place].params))
-        return self._scores[place]
+            self._scores[index] = in_order_of_rows(problem, problem.scores(self.fits.decisions[index].params))
+        return self._scores[index]

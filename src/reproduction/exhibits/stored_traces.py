@@ -10,7 +10,7 @@ from partialfair.models.traced import read_trace
 from reproduction.exhibits.exhibit import Context
 from reproduction.grid import paths
 from reproduction.verdicts import run_scores
-from reproduction.verdicts.lookups import is_here
+from reproduction.verdicts.missing_files import is_here
 from reproduction.verdicts.results import Setting
 
 Curves = dict[str, NDArray[Any]]

@@ -12,8 +12,11 @@ from partialfair.metrics import get
 if TYPE_CHECKING:
     from partialfair.audit.measures import Measurement
     from partialfair.audit.result import AuditResult, Gate
+    from partialfair.metrics.choose_interval import Suggestion
 
 NOT_STATED = "not stated"
+EQUAL = 1e-9
+"""Violations this near to each other are the same."""
 MOST_IN_WORDS = 3  # gates whose numbers stand in a sentence; of more, only the names
 MEANINGS = {
     "sp": "The rows in I of both groups have the same distribution of scores.",
@@ -50,10 +53,10 @@ def title(name: str) -> str:
     return re.sub(r", [A-Z]+\^I$", "", get(name).title)
 
 
-def meaning(name: str, whole: bool = False) -> str:
+def meaning(name: str, all_ranks: bool = False) -> str:
     """Return what a value of 0 says; on all ranks, without the interval."""
     text = MEANINGS[name]
-    return text.replace(" in I", "") if whole else text
+    return text.replace(" in I", "") if all_ranks else text
 
 
 def fixed(value: float, digits: int = 3) -> str:
@@ -62,11 +65,11 @@ def fixed(value: float, digits: int = 3) -> str:
     return text.removeprefix("-") if not float(text) else text
 
 
-def ends(found: "Measurement") -> str:
+def interval_text(measurement: "Measurement") -> str:
     """Return the ends of an interval, between which a line may break; nothing if there is none."""
-    if found.low is None or found.high is None:
-        return found.no_interval.partition(",")[0]
-    return f"{fixed(found.low)} to\N{NO-BREAK SPACE}{fixed(found.high)}"
+    if measurement.low is None or measurement.high is None:
+        return measurement.no_interval.partition(",")[0]
+    return f"{fixed(measurement.low)} to\N{NO-BREAK SPACE}{fixed(measurement.high)}"
 
 
 def counted(number: int, thing: str) -> str:
@@ -83,7 +86,7 @@ def beside(value: float, limit: float) -> str:
     return repr(value)
 
 
-def place(result: "AuditResult") -> str:
+def ranks_text(result: "AuditResult") -> str:
     """Return where groups were audited, in the middle of a sentence."""
     unions = set(result.unions)
     if is_whole(result):
@@ -105,28 +108,28 @@ def is_whole(result: "AuditResult") -> bool:
 
 def headline(result: "AuditResult") -> str:
     """Return what was found, in two sentences."""
-    found, where = result.measured.overall["rank_gap"], place(result)
-    if found.value is None:
+    gap, where = result.measured.overall["rank_gap"], ranks_text(result)
+    if gap.value is None:
         groups = " of each group" if where.startswith("in ") else ""
-        return f"{where[:1].upper()}{where[1:]}{groups}, the groups cannot be compared: {found.reason}."
+        return f"{where[:1].upper()}{where[1:]}{groups}, the groups cannot be compared: {gap.reason}."
     # A threshold counts as soon as the rank of one group lies in the interval; that of the other may be far outside.
     where = f"At scores {where} of at least one group" if where.startswith("in ") else where[:1].upper() + where[1:]
-    if found.pair is None:
+    if gap.pair is None:
         return f"{where}, the same share of every group scores above every threshold."
-    low, high = (f"'{result.groups[code].name}'" for code in found.pair)
-    assert found.shares is not None
-    share, other = found.shares
+    low, high = (f"'{result.groups[code].name}'" for code in gap.pair)
+    assert gap.shares is not None
+    share, rival_share = gap.shares
     text = (
         f"{where}, a smaller share of {low} than of {high} scores above the same threshold. Where they differ most, it "
-        f"is {share:.1%} against {other:.1%}: a gap of {100 * found.value:.1f} percentage points"
+        f"is {share:.1%} against {rival_share:.1%}: a gap of {100 * gap.value:.1f} percentage points"
     )
-    if found.low is None or found.high is None:
+    if gap.low is None or gap.high is None:
         text += ". No confidence interval was computed."
     else:
-        text += f" ({result.level:.0%} confidence interval {100 * found.low:.1f} to {100 * found.high:.1f})."
+        text += f" ({result.level:.0%} confidence interval {100 * gap.low:.1f} to {100 * gap.high:.1f})."
     several = len(result.curve.codes) > 2
-    most = chance(result, found.pair)
-    if found.value <= most:
+    most = chance(result, gap.pair)
+    if gap.value <= most:
         groups = "the two that differ most of as many groups of this size" if several else "two groups of this size"
         text += (
             f" Chance alone may explain this gap: {groups} are up to {100 * most:.1f} points apart in "
@@ -142,15 +145,15 @@ def chance(result: "AuditResult", pair: tuple[int, int]) -> float:
 
 def _clearer(result: "AuditResult") -> str:
     """Return which gap chance does not explain, where it may explain the largest; empty if there is none."""
-    gaps = {pair: found["rank_gap"].value for pair, found in result.measured.pairs.items()}
+    gaps = {pair: violations["rank_gap"].value for pair, violations in result.measured.pairs.items()}
     beyond = {pair: gap for pair, gap in gaps.items() if gap is not None and gap > chance(result, pair)}
     if not beyond:
         return ""
-    pair = max(beyond, key=lambda one: beyond[one])
-    one, other = (f"'{result.groups[code].name}'" for code in pair)
+    pair = max(beyond, key=lambda gap_pair: beyond[gap_pair])
+    lower, higher = (f"'{result.groups[code].name}'" for code in pair)
     more = f", nor those of {counted(len(beyond) - 1, 'other pair')}" if len(beyond) > 1 else ""
     return (
-        f" It does not explain the gap of {100 * beyond[pair]:.1f} points between {one} and {other}, who have more "
+        f" It does not explain the gap of {100 * beyond[pair]:.1f} points between {lower} and {higher}, who have more "
         f"rows{more}."
     )
 
@@ -189,9 +192,14 @@ def outcome(gate: "Gate") -> str:
     )
 
 
-def near_limit(gate: "Gate", found: "Measurement") -> str:
+def near_limit(gate: "Gate", measurement: "Measurement") -> str:
     """Return a caution if the limit of a gate lies inside the confidence interval of what it measures."""
-    if gate.value is None or found.low is None or found.high is None or not found.low <= gate.limit <= found.high:
+    if (
+        gate.value is None
+        or measurement.low is None
+        or measurement.high is None
+        or not measurement.low <= gate.limit <= measurement.high
+    ):
         return ""
     return "The limit lies inside the confidence interval: other rows could turn this verdict."
 
@@ -199,14 +207,14 @@ def near_limit(gate: "Gate", found: "Measurement") -> str:
 def remedies(result: "AuditResult") -> list[str]:
     """Return what to do about what was not measured, each remedy once."""
     reasons = [gate.reason for gate in result.gates if gate.reason.startswith("not estimable")]
-    found = [text for part, text in _REMEDIES.items() if any(part in reason for reason in reasons)]
-    kept, ranks = (result.measured.overall[name].value for name in ("sp", "rank_gap"))
-    if kept == 0 and ranks:
-        found.append(
+    advice = [text for cause, text in _REMEDIES.items() if any(cause in reason for reason in reasons)]
+    sp, ranks = (result.measured.overall[name].value for name in ("sp", "rank_gap"))
+    if sp == 0 and ranks:
+        advice.append(
             "within the interval all scores are tied, so that sp and gauc see no difference there; rank_gap does, and "
             "scores in place of decisions would tell more"
         )
-    return found
+    return advice
 
 
 def out_of_scope(result: "AuditResult") -> list[tuple[str, str]]:
@@ -215,7 +223,7 @@ def out_of_scope(result: "AuditResult") -> list[tuple[str, str]]:
         f"Each of the metrics has an interval of its own: at {result.level:.0%}, about "
         f"{100 * (1 - result.level):.0f} of 100 such intervals miss by chance."
     )
-    many = (
+    multiplicity = (
         (result.comparisons or once)
         if result.confidence_intervals
         else "No confidence intervals were computed: chance may explain any gap."
@@ -230,7 +238,7 @@ def out_of_scope(result: "AuditResult") -> list[tuple[str, str]]:
         ("Other populations", "The numbers hold for the rows of this file, not for another place, time or coding."),
         ("Other groups", f"Groups with {small}, groups within groups and groups not listed were not compared."),
         ("The truth of labels", "Labels are taken as they are. If they are biased, so are the rates that use them."),
-        ("Many comparisons", many),
+        ("Many comparisons", multiplicity),
         ("Law", "Which gap is acceptable is not a statistical question. A passed gate is no legal opinion."),
     ]
 
@@ -241,3 +249,12 @@ def user() -> str:
         return getpass.getuser()
     except (ImportError, KeyError, OSError):
         return ""
+
+
+def chosen_by(suggestion: "Suggestion", name: str = "") -> str:
+    """Return why a candidate was chosen; of several with the largest violation it is not the only one."""
+    name = name or suggestion.measure
+    count = int((suggestion.table["violation"] >= suggestion.violation_of(suggestion.interval) - EQUAL).sum())
+    if count < 2:
+        return f"it has the largest {name}"
+    return f"it is one of {count} with the largest {name}, the shortest and most central of them"

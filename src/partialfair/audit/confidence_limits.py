@@ -39,8 +39,8 @@ def share_limits(share: Any, rows: Any, tail: float) -> tuple[Floats, Floats]:
     share, rows = np.broadcast_arrays(np.asarray(share, np.float64), np.asarray(rows, np.float64))
     hits = share * rows
     misses = rows - hits
-    some, not_all = hits > 1e-9, misses > 1e-9
-    low = np.where(some, betaincinv(np.where(some, hits, 1.0), misses + 1.0, tail), 0.0)
+    has_hits, not_all = hits > 1e-9, misses > 1e-9
+    low = np.where(has_hits, betaincinv(np.where(has_hits, hits, 1.0), misses + 1.0, tail), 0.0)
     high = np.where(not_all, betaincinv(hits + 1.0, np.where(not_all, misses, 1.0), 1.0 - tail), 1.0)
     return low, high
 
@@ -54,8 +54,8 @@ def curve_limits(shares: Floats, rows: float, tail: float) -> tuple[Floats, Floa
     if shares.size <= GRID:
         return share_limits(shares, rows, tail)
     nodes, low, high = _nodes(rows, tail)
-    at = np.arcsin(np.sqrt(np.clip(shares, 0.0, 1.0)))
-    return np.interp(at, nodes, low), np.interp(at, nodes, high)
+    angles = np.arcsin(np.sqrt(np.clip(shares, 0.0, 1.0)))
+    return np.interp(angles, nodes, low), np.interp(angles, nodes, high)
 
 
 @lru_cache(maxsize=256)
@@ -66,16 +66,16 @@ def _nodes(rows: float, tail: float) -> tuple[Floats, Floats, Floats]:
     return nodes, *share_limits(np.sin(nodes) ** 2, rows, tail)
 
 
-def joined(first: tuple[Floats, Floats, Floats], second: tuple[Floats, Floats, Floats]) -> tuple[Floats, Floats]:
-    """Limits of a difference of two independent values, each given with its limits (value, low, high)."""
-    (p, p_low, p_high), (q, q_low, q_high) = first, second
+def joined(minuend: tuple[Floats, Floats, Floats], subtrahend: tuple[Floats, Floats, Floats]) -> tuple[Floats, Floats]:
+    """Return the limits of a difference of two independent values, each given with its limits (value, low, high)."""
+    (p, p_low, p_high), (q, q_low, q_high) = minuend, subtrahend
     return p - q - np.hypot(p - p_low, q_high - q), p - q + np.hypot(p_high - p, q - q_low)
 
 
 def mean_gap_limits(
     scores: Floats, labels: NDArray[np.bool_], weights: NDArray[Any] | None, rows: float, tail: float
 ) -> tuple[float, float]:
-    """Limits of the mean score minus the share of positive labels of the same rows.
+    """Return the limits of the mean score minus the share of positive labels of the same rows.
 
     They join the limits of the mean and the exact ones of the share (Zou and Donner, 2008, for correlated values).
 
@@ -93,8 +93,8 @@ def mean_gap_limits(
     mean_low, mean_high = spread_limits(mean, variance / max(rows - 1.0, 1.0), rows, rows - 1.0, tail)
     low, high = share_limits(share, rows, tail)
 
-    def width(first: float, second: float) -> float:
-        return math.sqrt(max(first**2 + second**2 - 2.0 * correlation * first * second, 0.0))
+    def width(mean_width: float, share_width: float) -> float:
+        return math.sqrt(max(mean_width**2 + share_width**2 - 2.0 * correlation * mean_width * share_width, 0.0))
 
     gap = mean - share
     return gap - width(mean - float(mean_low), float(high) - share), gap + width(
@@ -117,23 +117,23 @@ def spread_limits(value: Any, variance: Any, rows: float, freedom: Any, tail: fl
     from scipy.special import ndtri, stdtrit
 
     value, variance = np.asarray(value, np.float64), np.asarray(variance, np.float64)
-    few = 1.0 / (1.0 + rows * np.minimum(value, 1.0 - value)) ** 2
-    known = variance * (stdtrit(np.clip(freedom, 1.0, 1e9), tail) / ndtri(tail)) ** 2
+    fewness = 1.0 / (1.0 + rows * np.minimum(value, 1.0 - value)) ** 2
+    estimated = variance * (stdtrit(np.clip(freedom, 1.0, 1e9), tail) / ndtri(tail)) ** 2
     largest = value * (1.0 - value) / rows
-    blend = (1.0 - few) * known + few * largest
+    blend = (1.0 - fewness) * estimated + fewness * largest
     effective = np.where(largest > 0, value * (1.0 - value) / np.maximum(blend, 1e-300), rows)
     return share_limits(value, np.maximum(effective, 1e-3), tail)
 
 
 def folded(low: Floats, high: Floats) -> tuple[Floats, Floats]:
-    """Limits of the absolute value of a difference."""
+    """Return the limits of the absolute value of a difference."""
     return np.maximum(np.maximum(low, -high), 0.0), np.minimum(np.maximum(-low, high), 1.0)
 
 
 def decision_gap(
     shares: Floats, rows: Floats, unions: GroupPairs, tail: float, normalise: bool = True
 ) -> tuple[Floats, Floats]:
-    """Limits of the absolute gap of two groups' decisions on an interval of ranks.
+    """Return the limits of the absolute gap of two groups' decisions on an interval of ranks.
 
     Args:
         shares: (..., 2) share of each group above the threshold.
@@ -143,14 +143,14 @@ def decision_gap(
         normalise: divide by the length of the interval, as DP^I does.
     """
     low, high = share_limits(shares, rows, tail)
-    first, second = ((shares[..., k], low[..., k], high[..., k]) for k in (0, 1))
+    minuend, subtrahend = ((shares[..., k], low[..., k], high[..., k]) for k in (0, 1))
     scale = [1.0 if normalise else measure(pairs) for pairs in unions]
-    return folded(*kept_gap(first, second, unions, scale))
+    return folded(*kept_gap(minuend, subtrahend, unions, scale))
 
 
 def kept_gap(
-    first: tuple[Floats, Floats, Floats],
-    second: tuple[Floats, Floats, Floats],
+    minuend: tuple[Floats, Floats, Floats],
+    subtrahend: tuple[Floats, Floats, Floats],
     unions: GroupPairs,
     scale: Sequence[float] = (1.0, 1.0),
 ) -> tuple[Floats, Floats]:
@@ -161,12 +161,12 @@ def kept_gap(
     interval, so that it is searched along the ellipse.
     """
     if all(pairs == FULL for pairs in unions):
-        return joined(first, second)
-    (p, p_low, p_high), (q, q_low, q_high) = first, second
+        return joined(minuend, subtrahend)
+    (p, p_low, p_high), (q, q_low, q_high) = minuend, subtrahend
     lows, highs = [], []
     for angle in np.linspace(0.0, np.pi / 2, ANGLES):
-        one, other = math.sin(angle), math.cos(angle)
-        ends = (p - (p - p_low) * one, q + (q_high - q) * other), (p + (p_high - p) * one, q - (q - q_low) * other)
+        sine, cosine = math.sin(angle), math.cos(angle)
+        ends = (p - (p - p_low) * sine, q + (q_high - q) * cosine), (p + (p_high - p) * sine, q - (q - q_low) * cosine)
         low, high = (scale[0] * part_above(a, unions[0]) - scale[1] * part_above(b, unions[1]) for a, b in ends)
         lows.append(low)
         highs.append(high)
@@ -174,12 +174,12 @@ def kept_gap(
 
 
 def share_ratio(shares: Floats, rows: Floats, tail: float) -> tuple[Floats, Floats]:
-    """Limits of the first share divided by the second, (..., 2), joined on the scale of logarithms.
+    """Return the limits of the first share divided by the second, (..., 2), joined on the scale of logarithms.
 
     Where the first share is 0, the upper limit is that of the first by the lower limit of the second.
     """
     low, high = share_limits(shares, rows, tail)
-    (p, q), (p_low, q_low), (p_high, q_high) = (np.moveaxis(at, -1, 0) for at in (shares, low, high))
+    (p, q), (p_low, q_low), (p_high, q_high) = (np.moveaxis(values, -1, 0) for values in (shares, low, high))
     with np.errstate(divide="ignore", invalid="ignore"):
         below = p / q * np.exp(-np.hypot(np.log(p / p_low), np.log(q_high / q)))
         above = p / q * np.exp(np.hypot(np.log(p_high / p), np.log(q / q_low)))
@@ -188,21 +188,21 @@ def share_ratio(shares: Floats, rows: Floats, tail: float) -> tuple[Floats, Floa
 
 
 def lowest_ratio(shares: Floats, rows: Floats, level: float) -> tuple[Floats, Floats]:
-    """Ends of the interval of the lowest share by the highest, (..., G); at most 1.
+    """Return the ends of the interval of the lowest share by the highest, (..., G); at most 1.
 
     The upper end is the lowest of the upper limits of all pairs, each with its part of the chance of a miss. The lower
     end is the lowest of their lower limits, which need no such correction.
     """
     pairs = np.array(list(combinations(range(shares.shape[-1]), 2)))
-    both = np.concatenate([pairs, pairs[:, ::-1]])
+    ordered_pairs = np.concatenate([pairs, pairs[:, ::-1]])
     tail = (1 - level) / 2
-    low, _ = share_ratio(shares[..., both], rows[both], tail)
-    _, high = share_ratio(shares[..., both], rows[both], tail / len(pairs))
+    low, _ = share_ratio(shares[..., ordered_pairs], rows[ordered_pairs], tail)
+    _, high = share_ratio(shares[..., ordered_pairs], rows[ordered_pairs], tail / len(pairs))
     return low.min(axis=-1), np.minimum(high.min(axis=-1), 1.0)
 
 
 def critical_process(rows: Any, tail: float) -> Floats:
-    """Critical value of a difference of two empirical distributions over all thresholds, in one direction.
+    """Return the critical value of a difference of two empirical distributions over all thresholds, in one direction.
 
     It is asymptotic (Smirnov, 1939), and of finite samples and of tied scores conservative.
 
@@ -216,7 +216,7 @@ def critical_process(rows: Any, tail: float) -> Floats:
 def largest_high(
     ranks: Floats, rows: Floats, unions: GroupPairs | None, tail: float, inside: NDArray[np.bool_] | None = None
 ) -> tuple[Floats, Floats]:
-    """Largest pointwise upper limit of a gap over thresholds, and the largest gap.
+    """Return the largest pointwise upper limit of a gap over thresholds, and the largest gap.
 
     Args:
         ranks: (..., 2, B) share of each group above every threshold.
@@ -225,10 +225,10 @@ def largest_high(
         tail: of the signed difference at one threshold.
         inside: (..., B) which thresholds count; by default all.
     """
-    own = (FULL, FULL) if unions is None else unions
+    intervals = (FULL, FULL) if unions is None else unions
     ends = [(ranks[..., k, :], *curve_limits(ranks[..., k, :], float(rows[k]), tail)) for k in (0, 1)]
-    high = folded(*kept_gap(ends[0], ends[1], own))[1]
-    gaps = np.abs(part_above(ends[0][0], own[0]) - part_above(ends[1][0], own[1]))
+    high = folded(*kept_gap(ends[0], ends[1], intervals))[1]
+    gaps = np.abs(part_above(ends[0][0], intervals[0]) - part_above(ends[1][0], intervals[1]))
     if inside is not None:
         high, gaps = np.where(inside, high, 0.0), np.where(inside, gaps, 0.0)
     return high.max(axis=-1), gaps.max(axis=-1)
@@ -236,16 +236,16 @@ def largest_high(
 
 def may_lie_inside(ranks: Floats, rows: Floats, unions: GroupPairs, tail: float) -> NDArray[np.bool_]:
     """Thresholds (..., B) at which the rank of one of two groups may lie in its interval, by its confidence limits."""
-    found = np.zeros((*ranks.shape[:-2], ranks.shape[-1]), bool)
+    inside = np.zeros((*ranks.shape[:-2], ranks.shape[-1]), bool)
     for k, pairs in enumerate(unions):
         low, high = curve_limits(ranks[..., k, :], float(rows[k]), tail)
         for start, end in pairs:
-            found |= (low < end) & (high >= start)
-    return found
+            inside |= (low < end) & (high >= start)
+    return inside
 
 
 def area_limits(ranks: Floats, rows: Floats, unions: GroupPairs, tail: float) -> tuple[Floats, Floats]:
-    """Limits of the chance that a kept row of the second group outranks one of the first, ties one half.
+    """Return the limits of the chance that a kept row of the second group outranks one of the first, ties one half.
 
     The variance is that of the influence function: on all ranks DeLong's; on an interval a row outside of it counts as
     one at its end, as in a trimmed mean.
@@ -257,27 +257,27 @@ def area_limits(ranks: Floats, rows: Floats, unions: GroupPairs, tail: float) ->
         tail: of one end.
     """
     mass = [np.diff(ranks[..., k, :], axis=-1, append=1.0) for k in (0, 1)]
-    kept = [part_above(ranks[..., k, :], unions[k]) for k in (0, 1)]
-    inside = [np.diff(at, axis=-1, append=1.0) for at in kept]
-    area = (inside[0] * (kept[1] + 0.5 * inside[1])).sum(axis=-1)
-    parts, freedom = [], []
-    for k, other in ((0, 1), (1, 0)):
+    kept_shares = [part_above(ranks[..., k, :], unions[k]) for k in (0, 1)]
+    inside = [np.diff(shares, axis=-1, append=1.0) for shares in kept_shares]
+    area = (inside[0] * (kept_shares[1] + 0.5 * inside[1])).sum(axis=-1)
+    variances, freedom = [], []
+    for k, rival in ((0, 1), (1, 0)):
         slope = np.where(
             mass[k] > 0, inside[k] / np.where(mass[k] > 0, mass[k], 1.0), _slope(ranks[..., k, :], unions[k])
         )
-        step = slope * inside[other]
+        step = slope * inside[rival]
         influence = np.cumsum(step, axis=-1) - 0.5 * step
         mean = (mass[k] * influence).sum(axis=-1, keepdims=True)
         spread = (mass[k] * (influence - mean) ** 2).sum(axis=-1)
-        parts.append(spread / max(rows[k] - 1.0, 1.0))
+        variances.append(spread / max(rows[k] - 1.0, 1.0))
         freedom.append(max(measure(unions[k]) * float(rows[k]) - 1.0, 1.0))
-    variance = parts[0] + parts[1]
+    variance = variances[0] + variances[1]
     fewest = min(measure(pairs) * float(size) for pairs, size in zip(unions, rows, strict=True))
-    joint = sum(part**2 / df for part, df in zip(parts, freedom, strict=True))
+    joint = sum(term**2 / df for term, df in zip(variances, freedom, strict=True))
     return spread_limits(area, variance, fewest, variance**2 / np.maximum(joint, 1e-300), tail)
 
 
 def _slope(ranks: Floats, pairs: Pairs) -> Floats:
-    """Share of an interval's kept rows per rank at a rank: one by its length inside, 0 outside."""
+    """Return the share of an interval's kept rows per rank at a rank: one by its length inside, 0 outside."""
     inside = np.logical_or.reduce([(ranks >= low) & (ranks < high) for low, high in pairs])
     return np.where(inside, 1.0 / measure(pairs), 0.0)

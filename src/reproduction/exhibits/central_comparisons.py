@@ -12,10 +12,10 @@ from partialfair.plugins import names
 from reproduction.exhibits import style
 from reproduction.exhibits.exhibit import Context, Line
 from reproduction.grid.papers import PrintedDataset, paper
-from reproduction.verdicts import letters, scorecard, standing
+from reproduction.verdicts import baseline_scorecard, letters, scorecard
 from reproduction.verdicts.claim import Claim, load
 from reproduction.verdicts.line import Lead, decides, lead, robust
-from reproduction.verdicts.lookups import is_here
+from reproduction.verdicts.missing_files import is_here
 
 COLOURS = {
     letters.HOLDS: TONES["blue"].light, letters.FAILS: TONES["vermilion"].light, letters.DEPENDS: TONES["olive"].light,
@@ -84,7 +84,7 @@ def csv_lines(context: Context[Any]) -> list[Line]:
     comparisons = scorecard.claim_lines(context.config, context.paper, context.root, Context)
     table_path = _claims_table(context)
     if context.keep and table_path is not None and is_here(table_path):
-        comparisons = standing.keep(comparisons, standing.load(table_path))
+        comparisons = baseline_scorecard.keep(comparisons, baseline_scorecard.load(table_path))
     return [_with_lead(line) for line in comparisons if line["claim"] in central and line["kind"] == "claim"]
 
 

@@ -9,7 +9,7 @@ from partialfair.errors import PartialFairError
 from partialfair.metrics import get
 from partialfair.metrics import names as metric_names
 from reproduction.exhibits import style
-from reproduction.exhibits.described import Wording
+from reproduction.exhibits.descriptions import Wording
 from reproduction.grid.config import Config
 from reproduction.verdicts.results import convention
 

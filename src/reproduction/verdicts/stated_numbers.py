@@ -19,7 +19,7 @@ from reproduction.datasets.named import named_dataset
 from reproduction.grid import paths
 from reproduction.grid.params import StrictModel
 from reproduction.verdicts.evidence import Evidence, ReproducedNumber
-from reproduction.verdicts.lookups import is_here
+from reproduction.verdicts.missing_files import is_here
 from reproduction.verdicts.published import Published
 from reproduction.verdicts.run_scores import rows_of
 

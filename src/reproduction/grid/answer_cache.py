@@ -34,7 +34,7 @@ def distrust() -> None:
     """Have this process work all answers out: who checks results does not take the workflow's word."""
     global _reads
     _reads = False
-    _known.cache_clear()
+    _answers_of.cache_clear()
 
 
 def answer(question: str, compute: Callable[[], str]) -> str:
@@ -44,16 +44,16 @@ def answer(question: str, compute: Callable[[], str]) -> str:
         question: says all that the answer depends on besides the source.
         compute: asked if the answer is not known; what it raises is passed on and not kept.
     """
-    known = _known(str(FOLDER.absolute()))
-    if question not in known:
-        known[question] = compute()
+    answers = _answers_of(str(FOLDER.absolute()))
+    if question not in answers:
+        answers[question] = compute()
         if _keeps:
-            _keep(known)
-    return known[question]
+            _keep(answers)
+    return answers[question]
 
 
 @cache
-def _known(folder: str) -> dict[str, str]:
+def _answers_of(folder: str) -> dict[str, str]:
     """Return the answers that a project has of the present source."""
     if not _reads:
         return {}
@@ -64,17 +64,17 @@ def _known(folder: str) -> dict[str, str]:
     return {str(question): str(text) for question, text in content.items()} if isinstance(content, dict) else {}
 
 
-def _keep(known: dict[str, str]) -> None:
+def _keep(answers: dict[str, str]) -> None:
     """Write the answers, in place of those of any other source; where that cannot be, they are worked out again."""
     if not SNAKEMAKE.is_dir():
         return
     written = FOLDER / f"{_name()}.{os.getpid()}"
     try:
         FOLDER.mkdir(exist_ok=True)
-        written.write_text(json.dumps(known), encoding="utf-8")
-        for other in FOLDER.iterdir():
-            if not other.name.startswith(_name()):
-                other.unlink(missing_ok=True)
+        written.write_text(json.dumps(answers), encoding="utf-8")
+        for stale in FOLDER.iterdir():
+            if not stale.name.startswith(_name()):
+                stale.unlink(missing_ok=True)
         written.replace(FOLDER / _name())
     except OSError:
         return

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from html import escape
 from statistics import median
 
-from reproduction.site.card import Entry
 from reproduction.site.exhibits import measured
+from reproduction.site.scorecard_entries import Entry
 
 TOP = 30
 STEP = 3.4  # pixels between stacked marks

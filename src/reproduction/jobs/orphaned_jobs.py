@@ -39,23 +39,23 @@ PATIENCE = 120.0
 Say = Callable[[str], None]
 
 
-def cancel_slurm_jobs(say: Say = print) -> None:
+def cancel_slurm_jobs(report: Say = print) -> None:
     """Cancel the Slurm jobs that runs in this folder have submitted, and wait until none is left.
 
     Raises:
         PartialFairError: Slurm's commands are missing or fail, or the jobs do not end.
     """
     if names := run_ids():
-        _cancel("Slurm jobs", lambda: _queued(names), lambda jobs: _slurm("scancel", *jobs), say)
+        _cancel("Slurm jobs", lambda: _queued(names), lambda jobs: _slurm("scancel", *jobs), report)
 
 
-def cancel_batch_jobs(arguments: Sequence[str], since: float, say: Say = print) -> None:
+def cancel_batch_jobs(arguments: Sequence[str], since: float, report: Say = print) -> None:
     """Cancel the jobs of a run on another batch system by the commands of its profile, and wait until none is left.
 
     Args:
         arguments: the command line of Snakemake, which names the profile.
         since: seconds since 1970; jobs in older logs are not asked for.
-        say: receives one line of progress at a time.
+        report: receives one line of progress at a time.
 
     Raises:
         PartialFairError: the profile cannot be read, its commands fail, or the jobs do not end.
@@ -71,41 +71,41 @@ def cancel_batch_jobs(arguments: Sequence[str], since: float, say: Say = print) 
         )
     status, cancel = (content[key] for key in KEYS)
 
-    def left() -> list[str]:
+    def still_running() -> list[str]:
         """Those that ran when they were asked for last, and still do."""
         running[:] = [name for name in running if _shell(f"{status} '{name}'", source) == "running"]
         return list(running)
 
-    _cancel("jobs", left, lambda jobs: _shell(f"{cancel} {' '.join(jobs)}", source), say)
+    _cancel("jobs", still_running, lambda jobs: _shell(f"{cancel} {' '.join(jobs)}", source), report)
 
 
 def _unfinished(log: str) -> Iterator[str]:
-    """Names of the jobs that a log has seen submitted and not finished; of groups, all."""
+    """Yield the names of the jobs that a log has seen submitted and not finished; of groups, all."""
     finished = {*FINISHED.findall(log)}
     yield from (name for job, name in SUBMITTED.findall(log) if job not in finished)
 
 
-def wait_for_local_jobs(say: Say = print) -> None:
+def wait_for_local_jobs(report: Say = print) -> None:
     """Wait for jobs on this machine that outlived their Snakemake."""
     announced: set[int] = set()
     while jobs := local_jobs():
         if set(jobs) - announced:
-            say(f"waiting for jobs of the killed run, processes {' '.join(map(str, jobs))} (or end them: kill)")
+            report(f"waiting for jobs of the killed run, processes {' '.join(map(str, jobs))} (or end them: kill)")
             announced |= set(jobs)
         time.sleep(1.0)
 
 
 def local_jobs() -> list[int]:
     """Processes on this machine that work in this folder on a job of the workflow; none where there is no /proc."""
-    folder, found = Path.cwd(), []
+    folder, processes = Path.cwd(), []
     for process in PROCESSES.glob("[0-9]*"):
         try:
             working = Path(os.readlink(process / "cwd")) == folder
         except OSError:  # it has ended, or belongs to another user
             continue
         if working and re.search(rf"-m\0partialfair\0(?:{'|'.join(VERBS)})\0", command_line(int(process.name)) or ""):
-            found.append(int(process.name))
-    return sorted(found)
+            processes.append(int(process.name))
+    return sorted(processes)
 
 
 def is_alive(pid: int) -> bool:
@@ -138,12 +138,12 @@ def command_line(pid: int) -> str | None:
 
 
 def run_ids() -> list[str]:
-    """Names under which the runs of this folder have submitted Slurm jobs, from Snakemake's logs."""
+    """Return the names under which the runs of this folder have submitted Slurm jobs, from Snakemake's logs."""
     return sorted({name for text in _logs() for name in RUN_ID.findall(text)})
 
 
 def batch_commands(arguments: Sequence[str]) -> tuple[str, dict[str, Any]]:
-    """Where a command line of Snakemake has its batch system from, and the settings that it gives to it.
+    """Return where a command line of Snakemake has its batch system from, and the settings that it gives to it.
 
     Raises:
         PartialFairError: a profile that it names cannot be read any more.
@@ -153,29 +153,29 @@ def batch_commands(arguments: Sequence[str]) -> tuple[str, dict[str, Any]]:
     parser.add_argument("--workflow-profile")
     for key in KEYS:
         parser.add_argument(f"--{key}", dest=key)
-    given = vars(parser.parse_known_args([*arguments])[0])
-    named = [name for name in [*given["profile"], given["workflow_profile"]] if name not in (None, "none")]
-    if given["workflow_profile"] is None:
+    options = vars(parser.parse_known_args([*arguments])[0])
+    named = [name for name in [*options["profile"], options["workflow_profile"]] if name not in (None, "none")]
+    if options["workflow_profile"] is None:
         named += [name for name in DEFAULTS if Path(name).is_dir()][:1]
     source, content = "the command line of the killed run", dict[str, Any]()
     for name in named:
-        found = _profile(name)
-        if any(key.startswith(GENERIC) for key in found):
+        profile = _profile(name)
+        if any(key.startswith(GENERIC) for key in profile):
             source = name
-        content |= found
-    return source, content | {key: given[key] for key in KEYS if given[key] is not None}
+        content |= profile
+    return source, content | {key: options[key] for key in KEYS if options[key] is not None}
 
 
 def _profile(name: str) -> dict[str, Any]:
-    """What a profile says, which may stand in a folder of the user's."""
+    """Return what a profile says, which may stand in a folder of the user's."""
     from snakemake.cli import get_profile_dir
 
     try:
-        found = get_profile_dir(name)
-        content = yaml.safe_load(Path(found[1]).read_text(encoding="utf-8")) if found else None
+        profile = get_profile_dir(name)
+        content = yaml.safe_load(Path(profile[1]).read_text(encoding="utf-8")) if profile else None
     except (OSError, yaml.YAMLError) as error:
-        found, content = None, error
-    if not found:
+        profile, content = None, error
+    if not profile:
         why = f" ({content})" if content else ""
         raise PartialFairError(
             f"{name}: the profile of the killed run cannot be read{why}; restore it, or resume with --ended"
@@ -184,27 +184,27 @@ def _profile(name: str) -> dict[str, Any]:
 
 
 def _logs(since: float = 0.0) -> Iterator[str]:
-    """What the runs of this folder have logged."""
+    """Yield what the runs of this folder have logged."""
     for log in sorted(LOGS.glob("*.log")):
         if log.stat().st_mtime >= since:
             yield log.read_text(errors="replace")
 
 
-def _cancel(what: str, left: Callable[[], list[str]], end: Callable[[list[str]], object], say: Say) -> None:
+def _cancel(kind: str, unfinished: Callable[[], list[str]], end: Callable[[list[str]], object], report: Say) -> None:
     """End the jobs that are left, and wait until there are none."""
-    if not (jobs := left()):
+    if not (jobs := unfinished()):
         return
-    say(f"cancelling {len(jobs)} {what} of the killed run: {' '.join(jobs)}")
+    report(f"cancelling {len(jobs)} {kind} of the killed run: {' '.join(jobs)}")
     end(jobs)
     deadline = time.monotonic() + PATIENCE
-    while jobs := left():
+    while jobs := unfinished():
         if time.monotonic() > deadline:
-            raise PartialFairError(f"{what} {' '.join(jobs)} do not end; try again when the queue lists them no more")
+            raise PartialFairError(f"{kind} {' '.join(jobs)} do not end; try again when the queue lists them no more")
         time.sleep(1.0)
 
 
 def _queued(names: Sequence[str]) -> list[str]:
-    """Jobs of the user with these names that are pending, running or completing."""
+    """Return the jobs of the user with these names that are pending, running or completing."""
     listed = _slurm("squeue", "--noheader", f"--user={getpass.getuser()}", f"--name={','.join(names)}", "--format=%i")
     return sorted(set(listed.split()))
 

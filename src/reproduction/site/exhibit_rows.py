@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from reproduction.site import card, differences
-from reproduction.site.card import Entry
+from reproduction.site import differences, scorecard_entries
 from reproduction.site.exhibits import CLAIM, measured
 from reproduction.site.project import Project, SiteExhibit
+from reproduction.site.scorecard_entries import Entry
 
 NOTHING = "No printed numbers, and no claim of its own."
 
@@ -44,7 +44,7 @@ def exhibit_row(project: Project, exhibit: SiteExhibit) -> ExhibitRow:
     difference = next((entry for entry in differences.load(project) if entry.exhibit in names), None)
     why = difference.why if difference is not None and difference.paper == exhibit.paper else _why(lines)
     other_variants = [variant for variant in family if variant.name != exhibit.name]
-    tally, picture = card.count_verdicts(lines), "png" in exhibit.files
+    tally, picture = scorecard_entries.count_verdicts(lines), "png" in exhibit.files
     return ExhibitRow(exhibit, picture, other_variants, _published(lines), _ours(lines), tally, why)
 
 
@@ -100,7 +100,7 @@ def _apart(entry: Entry) -> float:
 
 def _why(lines: Sequence[Entry]) -> str:
     """Say where the clearest difference lies, or else how small an effect would have been seen."""
-    differing = [entry for entry in lines if entry.tone == card.BAD and entry.kind != "question"]
+    differing = [entry for entry in lines if entry.tone == scorecard_entries.BAD and entry.kind != "question"]
     if differing:
         clearest = max(differing, key=lambda entry: (entry.power, entry.kind == CLAIM, abs(_statistic(entry))))
         against = "" if clearest.kind == CLAIM else f": ours {measured(clearest)}, printed {clearest.printed}"

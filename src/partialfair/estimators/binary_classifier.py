@@ -25,12 +25,12 @@ class BinaryClassifier(ClassifierMixin):  # type: ignore[misc]
         return np.column_stack([1 - positive, positive])
 
     def predict(self, X: Any, *, sensitive_features: Any = None) -> NDArray[Any]:
-        """Labels (n,): ``classes_[1]`` where the score is positive."""
+        """Return the labels (n,): ``classes_[1]`` where the score is positive."""
         scores = self.decision_function(X, sensitive_features=sensitive_features)
         return np.asarray(self.classes_[(scores > 0).astype(int)])
 
     def score(self, X: Any, y: ArrayLike, sample_weight: Any = None, *, sensitive_features: Any = None) -> float:
-        """Share of rows whose predicted class is ``y``."""
+        """Return the share of rows whose predicted class is ``y``."""
         from sklearn.metrics import accuracy_score
 
         predicted = self.predict(X, sensitive_features=sensitive_features)

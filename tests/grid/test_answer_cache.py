@@ -8,7 +8,7 @@ import pytest
 
 from partialfair.errors import ConfigError
 from reproduction.commands import checking
-from reproduction.grid import closure, memo
+from reproduction.grid import answer_cache, closure
 from reproduction.grid.config import Config, load_config
 from reproduction.verify import verify
 
@@ -34,10 +34,10 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     (package / "inner").mkdir(parents=True)
     (package / "a.py").write_text("one = 1")
     (package / "inner" / "b.css").write_text("p {}")
-    monkeypatch.setattr(memo, "HOUSES", (package,))
-    monkeypatch.setattr(memo, "_keeps", False)
-    monkeypatch.setattr(memo, "_reads", True)
-    memo.keep()
+    monkeypatch.setattr(answer_cache, "HOUSES", (package,))
+    monkeypatch.setattr(answer_cache, "_keeps", False)
+    monkeypatch.setattr(answer_cache, "_reads", True)
+    answer_cache.keep()
     begin_anew()
     yield tmp_path
     begin_anew()
@@ -45,14 +45,14 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def begin_anew() -> None:
     """As in another process."""
-    memo._known.cache_clear()
-    memo.source_and_packages.cache_clear()
+    answer_cache._answers_of.cache_clear()
+    answer_cache.source_and_packages.cache_clear()
 
 
 def asked(question: str, text: str = "yes") -> bool:
     """Whether the answer had to be worked out; it is the right one in any case."""
     calls = []
-    assert memo.answer(question, lambda: calls.append(question) or text) == text
+    assert answer_cache.answer(question, lambda: calls.append(question) or text) == text
     return bool(calls)
 
 
@@ -65,7 +65,7 @@ def test_an_answer_is_worked_out_once_per_question_and_source(project: Path):
         path.write_text(path.read_text() + " ")
         begin_anew()
         assert asked("is it?") and not asked("is it?")
-        assert len(list((project / memo.FOLDER).iterdir())) == 1  # the answers of the other source are gone
+        assert len(list((project / answer_cache.FOLDER).iterdir())) == 1  # the answers of the other source are gone
     (project / "package" / "inner" / "b.css").rename(project / "package" / "b.css")
     begin_anew()
     assert asked("is it?")
@@ -98,13 +98,13 @@ def test_no_answer_is_kept_of_what_failed(project: Path):
 
     for _ in range(2):
         with pytest.raises(ConfigError):
-            memo.answer("is it?", fails)
-    assert not (project / memo.FOLDER).exists() and asked("is it?")
+            answer_cache.answer("is it?", fails)
+    assert not (project / answer_cache.FOLDER).exists() and asked("is it?")
 
 
 def test_a_job_reads_and_writes_nothing(project: Path, monkeypatch: pytest.MonkeyPatch):
     assert asked("is it?")
-    monkeypatch.setattr(memo, "_keeps", False)
+    monkeypatch.setattr(answer_cache, "_keeps", False)
     begin_anew()
     assert not asked("is it?") and asked("is it not?")
     begin_anew()
@@ -114,20 +114,20 @@ def test_a_job_reads_and_writes_nothing(project: Path, monkeypatch: pytest.Monke
 def test_who_checks_works_it_out(project: Path):
     assert asked("is it?")
     begin_anew()
-    memo.distrust()
+    answer_cache.distrust()
     assert asked("is it?")
 
 
 def test_verification_distrusts(project: Path, monkeypatch: pytest.MonkeyPatch):
     (project / "params.yaml").write_text(GRID)
     verify("params.yaml")
-    assert not memo._reads
+    assert not answer_cache._reads
 
 
 @pytest.mark.parametrize("content", ["", "{", "[1]", '"text"', "\udcff"])
 def test_a_damaged_file_is_no_answer(project: Path, content: str):
     assert asked("is it?")
-    (kept,) = (project / memo.FOLDER).iterdir()
+    (kept,) = (project / answer_cache.FOLDER).iterdir()
     kept.write_text(content, encoding="utf-8", errors="surrogateescape")
     begin_anew()
     assert asked("is it?")
@@ -142,7 +142,7 @@ def test_nothing_is_written_where_snakemake_has_not_run_or_nothing_can_be(projec
     assert asked("is it not?")
     (project / ".snakemake").unlink()
     (project / ".snakemake").mkdir()
-    (project / memo.FOLDER).write_text("a file")
+    (project / answer_cache.FOLDER).write_text("a file")
     assert asked("and now?")
 
 
@@ -154,7 +154,7 @@ def test_fingerprints_are_the_same_from_memory(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(closure, "_hash", lambda modules: "worked out")
     assert closure.closure_hash("partialfair.errors") == first
     closure.closure_hash.cache_clear()
-    monkeypatch.setattr(memo, "HOUSES", (memo.HOUSES[0].parent,))
+    monkeypatch.setattr(answer_cache, "HOUSES", (answer_cache.HOUSES[0].parent,))
     begin_anew()
     assert closure.closure_hash("partialfair.errors") == "worked out"
     closure.closure_hash.cache_clear()

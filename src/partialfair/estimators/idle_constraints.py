@@ -20,7 +20,7 @@ def idle(
     constraint: str | None, interval: Any, scores: NDArray[np.float64], y: NDArray[Any], codes: NDArray[Any],
     names: Sequence[Any],
 ) -> str:  # fmt: skip
-    """Why a constraint is 0 whatever the groups, in a sentence; empty if it is not, or compares something else.
+    """Return why a constraint is 0 whatever the groups, in a sentence; empty if it is not, or compares something else.
 
     That is so of decisions if none lies inside the interval, and of ranks if nearly all rows there share one score.
 
@@ -61,7 +61,7 @@ def idle(
 
 
 def tied_share(scores: NDArray[np.float64], interval: Any, n_groups: int) -> float:
-    """Share of the interval, of all rows' ranks, that the rows with one score take at most.
+    """Return the share of the interval, of all rows' ranks, that the rows with one score take at most.
 
     Args:
         scores: (n,) of the rows.
@@ -69,10 +69,10 @@ def tied_share(scores: NDArray[np.float64], interval: Any, n_groups: int) -> flo
         n_groups: number of groups.
     """
     _, counts = np.unique(-scores, return_counts=True)
-    last = np.cumsum(counts) / scores.size
-    first = last - counts / scores.size
+    ends = np.cumsum(counts) / scores.size
+    starts = ends - counts / scores.size
     shares = []
     for pairs in set(for_groups(interval, n_groups)):
-        inside = sum(np.maximum(np.minimum(last, high) - np.maximum(first, low), 0.0) for low, high in pairs)
+        inside = sum(np.maximum(np.minimum(ends, high) - np.maximum(starts, low), 0.0) for low, high in pairs)
         shares.append(float(np.max(inside)) / measure(pairs))
     return max(shares)

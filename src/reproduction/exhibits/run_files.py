@@ -16,7 +16,7 @@ from reproduction.exhibits.exhibit import Context
 from reproduction.grid import paths
 from reproduction.verdicts import run_scores
 from reproduction.verdicts.frontiers import START
-from reproduction.verdicts.lookups import is_here
+from reproduction.verdicts.missing_files import is_here
 from reproduction.verdicts.results import Setting
 
 

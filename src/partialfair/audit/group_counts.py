@@ -52,7 +52,7 @@ class Table:
 
 
 @dataclass(frozen=True, eq=False)
-class Tally:
+class GroupCounts:
     """Rows by group, label and distinct score.
 
     Attributes:
@@ -71,7 +71,7 @@ class Tally:
 
     @cached_property
     def sizes(self) -> Counts:
-        """Rows by group and label, (G, 2)."""
+        """Return the rows by group and label, (G, 2)."""
         return np.array([count.sum(axis=1) for count in self.counts]).reshape(-1, 2)
 
     def of_groups(self, codes: Sequence[int]) -> Table:
@@ -85,8 +85,8 @@ class Tally:
     def pooled(self) -> Table:
         """All rows as one group."""
         count = np.zeros((2, len(self.edges)), np.int64)
-        for columns, own in zip(self.columns, self.counts, strict=True):
-            count[:, columns] += own
+        for columns, count_of_group in zip(self.columns, self.counts, strict=True):
+            count[:, columns] += count_of_group
         return Table(count, self.edges, self.cut, self.labelled)
 
     def binned(self, columns: int) -> Table:
@@ -97,25 +97,25 @@ class Tally:
         """
         n_scores, starts = len(self.edges), np.arange(len(self.edges))
         if n_scores > columns:
-            parts = [np.zeros(1, np.int64), np.array([self.cut])]
+            boundaries = [np.zeros(1, np.int64), np.array([self.cut])]
             per_group = max(2, columns // len(self.columns))
             for used, count in zip(self.columns, self.counts, strict=True):
                 total = np.cumsum(count.sum(axis=0))
-                wanted = np.linspace(0, total[-1], per_group, endpoint=False)[1:]
-                parts.append(used[np.searchsorted(total, wanted, side="left")] + 1)
-            starts = np.unique(np.concatenate(parts))
+                quantiles = np.linspace(0, total[-1], per_group, endpoint=False)[1:]
+                boundaries.append(used[np.searchsorted(total, quantiles, side="left")] + 1)
+            starts = np.unique(np.concatenate(boundaries))
             starts = starts[starts < n_scores]
         count = np.zeros((2 * len(self.columns), len(starts)), np.int64)
-        for code, (used, own) in enumerate(zip(self.columns, self.counts, strict=True)):
+        for code, (used, group_count) in enumerate(zip(self.columns, self.counts, strict=True)):
             column = np.searchsorted(starts, used, side="right") - 1
-            first = np.flatnonzero(np.diff(column, prepend=-1))
-            count[2 * code : 2 * code + 2, column[first]] = np.add.reduceat(own, first, axis=1)
+            run_starts = np.flatnonzero(np.diff(column, prepend=-1))
+            count[2 * code : 2 * code + 2, column[run_starts]] = np.add.reduceat(group_count, run_starts, axis=1)
         last = np.append(starts[1:], n_scores) - 1
         return Table(count, self.edges[last], int(np.searchsorted(starts, self.cut)), self.labelled)
 
 
 def _merged(columns: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
-    """Distinct entries of sorted lists, in order; a stable sort merges them in linear time."""
+    """Return the distinct entries of sorted lists, in order; a stable sort merges them in linear time."""
     joined = np.concatenate(columns)
     joined.sort(kind="stable")
     new = np.ones(len(joined), bool)
@@ -123,15 +123,15 @@ def _merged(columns: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
     return joined[new]
 
 
-def tally_of(
+def count_groups(
     scores: NDArray[np.float64],
     group: NDArray[np.int64],
     n_groups: int,
     y: NDArray[np.float64] | None,
     threshold: float,
     weights: Counts | None = None,
-) -> Tally:
-    """Count rows, or sum their weights, by group, label and score; one sort of all rows.
+) -> GroupCounts:
+    """Return the count rows, or sum their weights, by group, label and score; one sort of all rows.
 
     Args:
         scores: (n,) finite.
@@ -152,16 +152,16 @@ def tally_of(
     columns, counts = [], []
     for code in range(n_groups):
         rows = by_group[ends[code] : ends[code + 1]]
-        own = column[rows]
-        first = np.flatnonzero(np.diff(own, prepend=-1))
+        group_columns = column[rows]
+        run_starts = np.flatnonzero(np.diff(group_columns, prepend=-1))
         weight = np.ones(len(rows), np.int64) if weights is None else weights[order[rows]]
         positive = np.ones(len(rows), bool) if y is None else y[order[rows]] > 0
-        both = np.stack([np.where(positive, 0, weight), np.where(positive, weight, 0)])
-        columns.append(own[first])
-        counts.append(np.add.reduceat(both, first, axis=1) if len(rows) else np.zeros((2, 0), np.int64))
-    return Tally(edges, int(np.count_nonzero(edges > threshold)), columns, counts, y is not None)
+        by_label = np.stack([np.where(positive, 0, weight), np.where(positive, weight, 0)])
+        columns.append(group_columns[run_starts])
+        counts.append(np.add.reduceat(by_label, run_starts, axis=1) if len(rows) else np.zeros((2, 0), np.int64))
+    return GroupCounts(edges, int(np.count_nonzero(edges > threshold)), columns, counts, y is not None)
 
 
-def whole(n_groups: int) -> GroupPairs:
+def full_ranges(n_groups: int) -> GroupPairs:
     """[0, 1] for every group."""
     return (FULL,) * n_groups

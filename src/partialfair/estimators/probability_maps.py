@@ -14,12 +14,12 @@ ROOM = 1e-9
 
 
 def are_probabilities(scores: NDArray[np.float64]) -> bool:
-    """Whether all scores lie in [0, 1]."""
+    """Tell whether all scores lie in [0, 1]."""
     return bool(scores.min() >= 0 and scores.max() <= 1)
 
 
 def within_unit(maps: RankMap) -> RankMap:
-    """The maps, changed so that they take [0, 1] to [0, 1].
+    """Return the maps, changed so that they take [0, 1] to [0, 1].
 
     A strictly increasing map rises a little where its scores share a value of the other groups, which can lead beyond
     1, and beyond its knots it has slope 1. What reads the scores then (a default threshold, say) takes them for

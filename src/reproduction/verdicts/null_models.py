@@ -11,7 +11,7 @@ from partialfair.metrics import get
 from reproduction.grid import paths
 from reproduction.verdicts import frontiers
 from reproduction.verdicts.evidence import Evidence
-from reproduction.verdicts.lookups import is_here
+from reproduction.verdicts.missing_files import is_here
 from reproduction.verdicts.results import Setting, is_estimated
 
 

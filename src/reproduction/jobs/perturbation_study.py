@@ -56,17 +56,17 @@ def spread(config: Config, job: Job, repeats: int, report: Callable[[str], None]
     stream = generator("columns", data.name, job.seed)
     values, chosen = _once(config, job, Path(job.table))
     moves: dict[str, list[float]] = {name: [] for name in values}
-    found = [chosen]
+    choices = [chosen]
     for repeat in range(1, repeats + 1):
         with tempfile.TemporaryDirectory() as folder:
             table = Path(folder, "table.npz")
             with_columns(data, stream.permutation(data.n_features)).save(table)
             again, chosen = _once(config, job, table)
-        found.append(chosen)
+        choices.append(chosen)
         for name, value in values.items():
             moves[name].append(abs(again.get(name, np.inf) - value))
         report(f"{job.path}: repetition {repeat} of {repeats}, {chosen or 'nothing to choose'}")
-    return Spread(values, moves, found)
+    return Spread(values, moves, choices)
 
 
 def with_columns(data: Dataset, order: Any) -> Dataset:
