@@ -1,6 +1,7 @@
 """What the constraint families share: intervals per group, rank grids, slacks, and the rate program."""
 
 import math
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,11 @@ def slack_per_group(intervals: GroupPairs, kappa: float, kappa_scale: str) -> ND
     return np.full(len(intervals), kappa) if kappa_scale == "absolute" else kappa * lengths
 
 
-def rank_grid(interval: Pairs, grid: int, closed: bool = False, below: float = 0.0) -> NDArray[np.float64]:
+Closed = bool | Literal["interior"]
+"""Which ends of an interval a grid of ranks covers: its start alone (``False``), both (``True``), or neither."""
+
+
+def rank_grid(interval: Pairs, grid: int, closed: Closed = False, below: float = 0.0) -> NDArray[np.float64]:
     """``grid`` equally spaced ranks of a union of half-open pairs [alpha, beta), from the lowest on.
 
     The spacing is length / grid, so that an interval and the full range at the same spacing have grids of
@@ -33,16 +38,19 @@ def rank_grid(interval: Pairs, grid: int, closed: bool = False, below: float = 0
     and nothing is left to constrain; and the ranks of [alpha - below, alpha) at the same spacing, and alpha - below.
     With the slack for ``below``, no threshold that a group passes with a rank in the interval lies outside what is
     constrained: without, groups may differ by nearly alpha plus slack just above the first threshold.
+
+    The ranks of an "interior" grid divide the length into ``grid + 1`` equal parts and cover neither end.
     """
     if grid < 1:
         raise ConfigError(f"grid is {grid}; use at least 1 rank")
     lengths = np.array([beta - alpha for alpha, beta in interval])
     ends = np.cumsum(lengths)
-    position = np.arange(grid) * (ends[-1] / grid)
+    inner = closed == "interior"
+    position = (np.arange(grid) + 1) * (ends[-1] / (grid + 1)) if inner else np.arange(grid) * (ends[-1] / grid)
     piece = np.minimum(np.searchsorted(ends - 1e-12, position, side="right"), len(lengths) - 1)
     lows = np.array([alpha for alpha, _ in interval])
     ranks = lows[piece] + position - (ends - lengths)[piece]
-    return np.union1d(ranks, _ends(interval, ends[-1] / grid, below)) if closed else ranks
+    return np.union1d(ranks, _ends(interval, ends[-1] / grid, below)) if closed is True else ranks
 
 
 def _ends(interval: Pairs, spacing: float, below: float) -> list[float]:

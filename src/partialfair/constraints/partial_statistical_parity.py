@@ -8,7 +8,7 @@ threshold theta_p shared by all groups with ``p <= c_k(theta_p) <= p + slack`` f
 import numpy as np
 from numpy.typing import NDArray
 
-from partialfair.constraints.common import rank_grid, slack_per_group
+from partialfair.constraints.common import Closed, rank_grid, slack_per_group
 from partialfair.constraints.program import HingeProgram, Side, Term
 from partialfair.data.intervals import Interval, for_groups
 
@@ -26,7 +26,7 @@ def build(
     kappa: float,
     grid: int = 10,
     kappa_scale: str = "relative",
-    closed: bool = False,
+    closed: Closed = False,
 ) -> HingeProgram:
     """Build the 2 * grid * G constraints; a closed grid has more ranks than ``grid``.
 
@@ -39,7 +39,8 @@ def build(
         kappa_scale: "relative" (the definition) or "absolute" (the published numbers).
         closed: cover both ends. The paper's half-open grid leaves the ranks above its last one free, and on the
             absolute scale those just below alpha, where groups may differ by nearly twice kappa. With intervals of
-            the groups' own the end at alpha is not covered: a rank there has no partner in the other groups.
+            the groups' own the end at alpha is not covered: a rank there has no partner in the other groups. "interior"
+            covers neither end.
 
     Raises:
         ConfigError: an interval, kappa or grid that cannot be used.

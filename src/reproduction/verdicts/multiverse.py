@@ -81,6 +81,7 @@ class Family:
         self.evidence, self.members, self.verdicts = evidence, members, verdicts
         self.alpha = (1 - evidence.results.level) / 2
         self._pairs = [self._paired(comparison) for comparison in members]
+        self._other_pairs: dict[tuple[int, float, str | None], _Pairs] = {}
         self.count = max(
             (len(comparison.claim.readings.combinations()) for comparison in members if comparison.claim.readings),
             default=1,
@@ -128,6 +129,20 @@ class Family:
             return {}
         return equal_fairness.paired_models(self.evidence, comparison.claim, comparison.cell, comparison.side)
 
+    def _pairs_under(self, k: int, claim: Claim) -> _Pairs:
+        """Return the models of both sides under a reading, which may ask for other runs or a share of their work."""
+        comparison = self.members[k]
+        assert claim.at_equal is not None and comparison.side is not None
+        other = comparison.side
+        if claim.against != comparison.claim.against:  # all other sides under the reading are of one experiment
+            other = other.model_copy(update={"experiment": claim.sides()[0].experiment})
+        if claim.at_equal.share == 1 and other == comparison.side:
+            return self._pairs[k]
+        key = (k, claim.at_equal.share, other.experiment)
+        if key not in self._other_pairs:
+            self._other_pairs[key] = equal_fairness.paired_models(self.evidence, claim, comparison.cell, other)
+        return self._other_pairs[key]
+
     def _tests(self, seeds: set[int] | None, widened: bool = False, main_only: bool = False) -> list[list[PValues]]:
         """Return p-values by comparison and reading; the main reading stands in for readings that a claim lacks.
 
@@ -164,7 +179,7 @@ class Family:
 
     def _at_equal(self, k: int, claim: Claim, equal: EqualFairness, seeds: set[int] | None, widened: bool) -> PValues:
         comparison = self.members[k]
-        pairs = [pair for seed, pair in self._pairs[k].items() if seeds is None or seed in seeds]
+        pairs = [pair for seed, pair in self._pairs_under(k, claim).items() if seeds is None or seed in seeds]
         if not pairs:
             return PValues()
         _, levels, gains = equal_fairness.advantage(equal, pairs)

@@ -21,7 +21,7 @@ class IDCASettings(Settings):
         inner_steps, tolerances: candidates for T and eps; every pair is tried.
         tuning_rounds: outer iterations after which the pair with the best validation accuracy is chosen.
         rounds: candidates for K, the number of outer iterations of the chosen pair.
-        closed_grid: cover both ends of the interval with ranks, which the paper's grid does not
+        closed_grid: cover both ends of the interval with ranks, or with "interior" neither; by default its start alone
             (see :class:`partialfair.algorithms.linear.augmented_lagrangian.ALMSettings`).
         start: "zero" starts from zero weights and thresholds, as the paper does; "feasible" from weights and thresholds
             that satisfy the constraints.
@@ -31,7 +31,7 @@ class IDCASettings(Settings):
     tolerances: list[PositiveFloat] = Field([5e-4, 1e-3, 2e-3, 5e-3], min_length=1)
     tuning_rounds: PositiveInt = 50
     rounds: list[PositiveInt] = Field([100, 150, 200, 250, 300, 350, 400], min_length=1)
-    closed_grid: bool = False
+    closed_grid: bool | Literal["interior"] = False
     start: Literal["zero", "feasible"] = "feasible"
 
     @model_validator(mode="after")
