@@ -34,7 +34,7 @@ def _curves_of(context: Context[Any], entry: TraceSeries) -> tuple[dict[int, tra
     if setting is None:
         return {}, None, f"no run of {entry.algorithm}"
     curves_by_seed, missing_reason = {}, ""
-    for seed in context.config.seeds(setting.experiment):
+    for seed in context.config.seeds(setting.experiment, setting.dataset, setting.algorithm):
         candidates, reason = traces.curves(context, setting, seed)
         name = entry.candidate or next(iter(candidates), "")
         if name in candidates:

@@ -55,7 +55,7 @@ def thinned(history: pd.DataFrame, points: int) -> pd.DataFrame:
 def csv_lines(context: Context[HistoryCurves]) -> Iterator[Line]:
     """Yield one line of ``COLUMNS`` per point; a run without a history has a line with a note."""
     for setting in itertools.chain.from_iterable(settings(context).values()):
-        for seed in context.config.seeds(setting.experiment):
+        for seed in context.config.seeds(setting.experiment, setting.dataset, setting.algorithm):
             key = {name: getattr(setting, name) for name in COLUMNS[:3]} | {"seed": seed}
             key["named_seed"] = int(seed == context.options.seed)
             history, reason = runs.history(context, setting, seed)

@@ -96,7 +96,7 @@ def _part(config: Config, name: str, experiment: ExperimentModel, selection: Sel
         if kept and dataset in (selection.datasets or experiment.runs):
             runs[dataset] = run.model_copy(update={"algorithms": kept})
     seeds = config.seeds(name)[: selection.seeds or None]
-    return experiment.model_copy(update={"runs": runs, "seeds": seeds, "between": ""})
+    return experiment.model_copy(update={"runs": runs, "seeds": seeds, "more_seeds": {}, "between": ""})
 
 
 def as_yaml(params: ParamsModel) -> str:

@@ -15,7 +15,7 @@ import numpy as np
 from reproduction.datasets.named import named_dataset
 from reproduction.statistics.effect import Effect, holm, mean_effect
 from reproduction.statistics.frontier import COVERED, Points
-from reproduction.verdicts import equal_fairness, letters
+from reproduction.verdicts import equal_fairness, letters, look_levels
 from reproduction.verdicts.claim import Claim, ComparisonSide, EqualFairness
 from reproduction.verdicts.declared_readings import claim_under_reading
 from reproduction.verdicts.evidence import Evidence
@@ -80,6 +80,7 @@ class Family:
     def __init__(self, evidence: Evidence[Any], members: Sequence[ClaimComparison], verdicts: Sequence[str]) -> None:
         self.evidence, self.members, self.verdicts = evidence, members, verdicts
         self.alpha = (1 - evidence.results.level) / 2
+        self._decisive = [look_levels.alpha(evidence, one.claim, one.cell, one.side) for one in members]
         self._pairs = [self._paired(comparison) for comparison in members]
         self._other_pairs: dict[tuple[int, float, str | None], _Pairs] = {}
         self.count = max(
@@ -255,7 +256,7 @@ class Family:
             holds, fails = (self._corrected(tests, name, reading) for name in ("holds", "fails"))
             for k, test in enumerate(tests):
                 raw = test[reading].holds, test[reading].fails
-                spelt[k].append(letters.letter(raw, (holds[k], fails[k]), self.alpha))
+                spelt[k].append(letters.letter(raw, (holds[k], fails[k]), self._decisive[k]))
         return spelt
 
     def _words(self, tests: Sequence[Sequence[PValues]], spelt: Sequence[Sequence[str]]) -> list[Word]:
