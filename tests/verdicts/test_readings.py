@@ -136,6 +136,17 @@ class TestWhatHasBeenRunSince:
         (changed,) = claim_under_reading(claim, (readings.options["cut"][0],)).sides()
         assert (changed.method, changed.experiment) == ("group_auc", "pdp")
 
+    def test_an_option_that_is_not_printed_is_left_out_in_silence_until_it_is_run(self, tmp_path):
+        options = {"cut": CUTS["options"]["cut"], "budget": [
+            {"name": "long", "experiments": ["pdp"], "because": "longer", "once_run": True}]}  # fmt: skip
+        readings = CUTS | {"main": CUTS["main"] | {"budget": "short"}, "options": options}
+        claim = read(readings)
+        before = _settled(claim, tmp_path).readings
+        assert before.main == CUTS["main"] and not before.awaited and len(before.combinations()) == 3
+        (tmp_path / "pdp").mkdir()
+        (tmp_path / "pdp" / "metrics.parquet").touch()
+        assert len(_settled(claim, tmp_path).readings.combinations()) == 6
+
     def test_rows_of_a_table(self, tmp_path):
         claim = self.claim(
             {"where": {"protocol": "printed", "kappa": 0.1}},

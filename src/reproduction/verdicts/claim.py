@@ -269,13 +269,16 @@ def load(paper: str, root: Path = Path()) -> tuple[Claim, ...]:
 
 def _settled(claim: Claim, reports: Path) -> Claim:
     """Return a claim whose readings await nothing that has been run."""
-    if claim.readings is None or not claim.readings.awaited:
+    options = chain(*claim.readings.options.values()) if claim.readings is not None else ()
+    if claim.readings is None or not any(option.awaits or option.once_run for option in options):
         return claim
     return claim.model_copy(update={"readings": claim.readings.settled(lambda option: _is_run(option, claim, reports))})
 
 
 def _is_run(option: Option, claim: Claim, reports: Path) -> bool:
     """Whether everything that an option changes to is among the results: its experiments, and rows of its table."""
+    if not (option.awaits or option.once_run):
+        return True
     changed = claim_under_reading(claim, (option,)) if option.changes else claim
     names = [*option.experiments, *([option.against_experiment] if option.against_experiment else [])]
     if changed.at_equal is not None and changed.at_equal.share < 1:

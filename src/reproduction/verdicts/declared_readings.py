@@ -42,12 +42,13 @@ class Option(StrictModel):
     )
     where: dict[str, str | float | bool] = Field({}, description="of table: other values by column")
     against_experiment: str = Field("", description="of against: where the other sides were trained")
+    once_run: bool = Field(False, description="leave the option out, in silence, until what it changes to has been run")
     awaits: str = Field("", description="what has to be run before it can be read so; until then it is not settled")
 
     @property
     def changes(self) -> dict[str, Any]:
         """Return the keys of the claim that the option replaces, with their values."""
-        values = self.model_dump(exclude={"name", "because", "awaits"}, exclude_none=True)
+        values = self.model_dump(exclude={"name", "because", "awaits", "once_run"}, exclude_none=True)
         return {key: value for key, value in values.items() if value not in ([], {}, "")}
 
     @model_validator(mode="after")
@@ -57,10 +58,10 @@ class Option(StrictModel):
             raise ValueError(f"option {self.name!r}: say what it changes, what it awaits, or both")
         return self
 
-    def settled(self, is_run: bool) -> "Option":
+    def settled(self, is_run: bool) -> "Option | None":
         """Return the option without what it awaits where that has been run, else without what it changes."""
         if not (self.changes and self.awaits):
-            return self
+            return self if is_run or not self.once_run else None
         settled = self.changes if is_run else {"awaits": self.awaits}
         return Option.model_validate({"name": self.name, "because": self.because} | settled)
 
@@ -92,9 +93,11 @@ class Readings(StrictModel):
         return self
 
     def settled(self, is_run: Callable[[Option], bool]) -> "Readings":
-        """Return the readings with every option as it stands once what it awaits has been run, or has not."""
-        options = {name: [option.settled(is_run(option)) for option in group] for name, group in self.options.items()}
-        return self.model_copy(update={"options": options})
+        """Return the readings with every option as it stands once its runs are there, or are not."""
+        settled = {name: [option.settled(is_run(option)) for option in group] for name, group in self.options.items()}
+        options = {name: [option for option in group if option is not None] for name, group in settled.items()}
+        options = {name: group for name, group in options.items() if group}
+        return self.model_copy(update={"options": options, "main": {name: self.main[name] for name in options}})
 
     @property
     def awaited(self) -> dict[str, Option]:

@@ -258,3 +258,15 @@ def test_algorithm_1_inside_lowers_the_level_and_ends_with_its_tolerance(data):
         for levels, tolerance in ((1, 1e-4), (3, 1e-4), (3, 1e9))
     )
     assert all_ > one == cut
+
+
+def test_what_the_theorems_speak_of_is_measured_with_the_exact_level_set_function(data):
+    """A longer call has the smaller error; its bound is never below the exact function by more than rounding."""
+    task = make_task(data, constraint="auc_gap_group")
+    errors = []
+    for steps in (100, 6000):
+        found = fitted("sfls", task, steps=steps, calls=1, kappa_train=[0.1], constants=[0.1]).chosen
+        errors.append(found["oracle_error"])
+    assert errors[0] > errors[1] > -1e-6
+    path = fitted("sfls", task, steps=6000, calls=3, kappa_train=[0.1], constants=[0.1]).chosen
+    assert path["largest_excess"] <= 1e-9
