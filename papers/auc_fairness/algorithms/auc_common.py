@@ -308,17 +308,17 @@ class AUCAlgorithm(Algorithm[S]):
         models, facts, places = {}, dict(pool.facts) | {"candidates": len(pool.quality.auc)}, []
         only_same = getattr(settings, "mode", "pooled") == "same"
         for kappa in targets:
-            found = chosen(pool, kappa, only_same)
-            i = found.index
+            choice = chosen(pool, kappa, only_same)
+            i = choice.index
             places.append(i)
             models[kappa] = pool.model(i)
             facts[f"kappa={kappa:g}"] = {
                 "run": pool.tags[i],
                 "validation_auc": float(pool.quality.auc[i]),
                 "validation_delta": float(pool.quality.delta[i]),
-                "infeasible_on_val": not chosen.within,
+                "infeasible_on_val": not choice.within,
             }
-            note = "" if chosen.within else ", not within kappa on validation rows"
+            note = "" if choice.within else ", not within kappa on validation rows"
             task.report(
                 f"kappa {kappa:g}: AUC {pool.quality.auc[i]:.4f}, gap {pool.quality.delta[i]:+.4f} on validation rows, "
                 f"{pool.tags[i]}{note}"
@@ -353,7 +353,7 @@ def early_models(pool: Pool, targets: Sequence[float], only_same: bool) -> dict[
     return models
 
 
-def gap_on(rows: AUCRows, model: Any, part: Dataset, cells: NDArray[np.integer]) -> float:
+def gap_on(rows: AUCRows, model: Any, table: Dataset, cells: NDArray[np.integer]) -> float:
     """Signed gap of a model on some rows."""
     scores = np.asarray(model.scores(table.X, table.group))[None]
     return float(Quality.of_scores(scores, cells, rows.sets).delta[0])

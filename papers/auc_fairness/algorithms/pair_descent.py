@@ -72,7 +72,7 @@ def solve(
     shape = (rows.X.shape[1], c.size)
     weights, mean, multipliers = np.zeros(shape), np.zeros(shape), first_multipliers(kind, c.size)
     marks = marked_steps(budget.steps, budget.marks)
-    kept: list[tuple[Vector, NDArray[np.int64], float]] = []
+    candidates: list[tuple[Vector, NDArray[np.int64], float]] = []
     for begin in range(0, budget.steps, CHUNK):
         steps = min(CHUNK, budget.steps - begin)
         batches = random.integers(0, rows.cells.size, (steps, budget.batch))
@@ -84,5 +84,5 @@ def solve(
         )  # fmt: skip
         for snapshot, mark in zip(snapshots, np.repeat(inside, 2), strict=True):
             good = np.isfinite(snapshot).all(axis=0)
-            kept.append((snapshot[:, good].T, np.flatnonzero(good), mark / budget.steps))
-    return joined_snapshots(kept)
+            candidates.append((snapshot[:, good].T, np.flatnonzero(good), mark / budget.steps))
+    return joined_snapshots(candidates)

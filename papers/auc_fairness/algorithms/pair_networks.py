@@ -92,7 +92,7 @@ def solve_iqrc(
     sets, weight = set_weights(rows.sets, rows.cells), mirror_weight(budget.bound)
     table, arrays = network.table(np.repeat(start[None], c.size, axis=0)), rows.arrays
     level = np.full(c.size, budget.c1 * budget.c2**2)
-    kept: list[tuple[Vector, NDArray[np.int64], float]] = []
+    candidates: list[tuple[Vector, NDArray[np.int64], float]] = []
     uppers: list[Vector] = []
     for number in range(budget.calls):
         scores = network.scores(table, arrays)
@@ -100,7 +100,7 @@ def solve_iqrc(
         level = np.where(np.maximum(f1, f2) <= limit, f0, level)
         centre, means, active = table.copy(), set_means(scores, rows), np.arange(c.size)
         for place in range(levels):
-            found, bound, snapshots = _call(
+            moved, bound, snapshots = _call(
                 network, arrays, rows.cells, np.ascontiguousarray(centre[:, active]), means[:, active], level[active],
                 limit[active], c[active], sets, weight, random, budget, proximal,
             )  # fmt: skip
@@ -111,7 +111,7 @@ def solve_iqrc(
             for mark, columns in snapshots:
                 snapshot, done = network.theta(columns), (place + mark / budget.steps) / levels
                 good = np.isfinite(snapshot).all(axis=1)
-                kept.append((snapshot[good], active[good], (number + done) / budget.calls))
+                candidates.append((snapshot[good], active[good], (number + done) / budget.calls))
             level[active] += np.minimum(bound, 0.0) / (2 * budget.theta)
             active = active[np.isfinite(bound) & (bound < -budget.tolerance)]
             if not active.size:
@@ -120,7 +120,7 @@ def solve_iqrc(
             report(
                 f"outer iteration {number + 1}/{budget.calls}: f0 {np.round(f0.min(), 4)} to {np.round(f0.max(), 4)}"
             )
-    return NetworkRuns(*joined_snapshots(kept), np.array(uppers))
+    return NetworkRuns(*joined_snapshots(candidates), np.array(uppers))
 
 
 def _call(
@@ -201,7 +201,7 @@ def solve_penalty(
     scores, hidden = np.empty((budget.batch, c.size)), np.empty((budget.batch, network.hidden, c.size))
     residual = np.empty((budget.batch, c.size))
     marks = set(marked_steps(budget.steps, budget.marks).tolist())
-    kept: list[tuple[Vector, NDArray[np.int64], float]] = []
+    candidates: list[tuple[Vector, NDArray[np.int64], float]] = []
     for t in range(budget.steps):
         batch = random.integers(0, rows.cells.size, budget.batch)
         eta = c / np.sqrt(t + 1.0)
@@ -215,5 +215,5 @@ def solve_penalty(
         if t + 1 in marks:
             for snapshot in map(network.theta, (table, mean / (t + 1))):
                 good = np.isfinite(snapshot).all(axis=1)
-                kept.append((snapshot[good], np.flatnonzero(good), (t + 1) / budget.steps))
-    return NetworkRuns(*joined_snapshots(kept), np.zeros((0, c.size)))
+                candidates.append((snapshot[good], np.flatnonzero(good), (t + 1) / budget.steps))
+    return NetworkRuns(*joined_snapshots(candidates), np.zeros((0, c.size)))

@@ -53,9 +53,9 @@ class SFLS(AUCAlgorithm[LevelSetSettings]):
         kappas, constants = np.array(settings.grid(targets)).T
         runs = level_set.solve(rows.rows, 1.0 + kappas, constants, rows.random("sfls"), settings, rows.task.report)
         tags = [f"kappa_train={kappa:g} c={c:g}" for kappa, c in zip(kappas, constants, strict=True)]
-        facts = {"largest_auxiliary": float(max(np.nanmax(call.extreme) for call in found.calls))}
-        facts |= theorem_facts(rows, kappas, found.calls, settings)
-        return linear_pool(rows, found.snapshots, [tags[r] for r in found.run], kappas[found.run], found.work, **facts)
+        facts = {"largest_auxiliary": float(max(np.nanmax(call.extreme) for call in runs.calls))}
+        facts |= theorem_facts(rows, kappas, runs.calls, settings)
+        return linear_pool(rows, runs.snapshots, [tags[r] for r in runs.run], kappas[runs.run], runs.work, **facts)
 
 
 def theorem_facts(rows: AUCRows, kappas: Vector, calls: Sequence[Call], settings: LevelSetSettings) -> dict[str, float]:

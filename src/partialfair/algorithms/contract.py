@@ -103,7 +103,7 @@ class Task:
             return None
         family = plugins.load("constraints", self.constraint)
         options = {"closed": self.closed_grid} if self.closed_grid and getattr(family, "HAS_GRID", False) else {}
-        found: HingeProgram = built(
+        program: HingeProgram = built(
             self.constraint,
             self.train.group,
             self.train.y,
