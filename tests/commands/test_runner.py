@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -105,6 +106,29 @@ def test_runs_of_methods_that_do_not_apply_are_told_at_the_end(
         assert capsys.readouterr().out.splitlines() == expected, targets
 
 
+def test_a_run_that_opens_a_second_look_goes_on_with_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    """The jobs are asked for again after a run that ended well; where they are others, Snakemake runs once more."""
+    runs: list[int] = []
+    grids = [["first"], ["first", "second"], ["first", "second"], ["first", "second"]]
+
+    class Grid:
+        def __init__(self, jobs: list[str]) -> None:
+            self.own = jobs
+
+        def jobs(self) -> list[str]:
+            return self.own
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(runner, "follow", lambda *_, **__: runs.append(1) or 0)
+    monkeypatch.setattr(runner, "require_targets", lambda *_: Grid(grids.pop(0)))
+    monkeypatch.setattr(runner, "_explained", lambda *_: [])
+    monkeypatch.setattr(runner.outdated, "tables", lambda *_: [])
+    monkeypatch.setattr(runner, "idle", lambda *_: [])
+    Path("Snakefile").touch()
+    assert runner.run_workflow(["psp"], Path("params.yaml"), "2") == 0 and len(runs) == 2
+    assert runner.run_workflow(["psp"], Path("params.yaml"), "2") == 0 and len(runs) == 3
+
+
 def test_the_command_that_continues_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     named: list[str] = []
 
@@ -115,7 +139,7 @@ def test_the_command_that_continues_is_named(monkeypatch: pytest.MonkeyPatch, tm
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv(runner.AGAIN, raising=False)
     monkeypatch.setattr(runner, "follow", stopped)
-    monkeypatch.setattr(runner, "require_targets", lambda *_: None)
+    monkeypatch.setattr(runner, "require_targets", lambda *_: SimpleNamespace(jobs=list))
     monkeypatch.setattr(runner, "_explained", lambda *_: [])
     monkeypatch.setattr(runner.outdated, "tables", lambda *_: [])
     monkeypatch.setattr(runner, "recorded", lambda *_: None)
@@ -140,7 +164,7 @@ def test_the_command_that_continues_is_named(monkeypatch: pytest.MonkeyPatch, tm
 def test_a_verbose_run_is_alone_and_shows_all_that_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capfd):
     """It went past all that guards a run: an interrupt left locks, and SIGTERM a Snakemake that nobody knew of."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(runner, "require_targets", lambda *_: None)
+    monkeypatch.setattr(runner, "require_targets", lambda *_: SimpleNamespace(jobs=list))
     monkeypatch.setattr(runner, "_explained", lambda *_: [])
     monkeypatch.setattr(runner.outdated, "tables", lambda *_: ["one.npz"])
     monkeypatch.setattr(runner, "recorded", lambda *_: None)
@@ -226,7 +250,7 @@ def test_a_resumed_run_shows_its_progress(monkeypatch: pytest.MonkeyPatch, tmp_p
 
 def test_a_run_beside_another_is_refused_and_leaves_its_log(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(runner, "require_targets", lambda *_: None)
+    monkeypatch.setattr(runner, "require_targets", lambda *_: SimpleNamespace(jobs=list))
     monkeypatch.setattr(runner, "_explained", lambda *_: [])
     monkeypatch.setattr(runner.outdated, "tables", lambda *_: [])
     monkeypatch.setattr(runner, "recorded", lambda *_: None)

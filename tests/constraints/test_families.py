@@ -163,6 +163,16 @@ def test_a_closed_grid_covers_both_ends():
     assert np.allclose(union, 0.05 * np.arange(13)), "the end of one pair, and what lies below the next"
 
 
+def test_an_interior_grid_covers_neither_end():
+    """ "Ten equally spaced values in I", read as linspace with both ends left out."""
+    assert np.allclose(rank_grid(((0.7, 1.0),), 10, "interior"), np.linspace(0.7, 1.0, 12)[1:-1])
+    assert np.allclose(rank_grid(((0.0, 0.1), (0.4, 0.6)), 5, "interior", 0.3), [0.05, 0.4, 0.45, 0.5, 0.55])
+    _, group, y, _ = rows(0)
+    options = {"interval": ((0.3, 0.6),), "kappa": 0.2, "grid": 3, "kappa_scale": "absolute"}
+    program = psp.build(group, y, **options, closed="interior")
+    assert program.n_aux == 3 and "0.375" in " ".join(program.labels)
+
+
 @pytest.mark.parametrize(
     ("scale", "interval", "count"),
     [("absolute", ((0.3, 0.6),), 6), ("relative", ((0.3, 0.6),), 4), ("absolute", [[(0.3, 0.6)], [(0.2, 0.5)]], 4)],

@@ -73,3 +73,9 @@ def test_a_threshold_of_zero_is_not_exceeded_by_zero():
 def test_the_largest_pair_may_be_any():
     scores, group = np.array([1.0, 1, -1, -1, 1, -1]), np.array([0, 0, 1, 1, 2, 2])
     assert get("independence")(scores, np.tile([1.0, -1.0], 3), group, None) == 1.0
+
+
+def test_a_run_is_worse_than_a_constant_where_its_log_loss_exceeds_log_2():
+    constant, wrong, right = np.zeros(10), -3.0 * Y, 3.0 * Y
+    found = [get("worse_than_constant")(scores, Y, GROUP, None) for scores in (constant, wrong, right)]
+    assert found == [0.0, 1.0, 0.0]

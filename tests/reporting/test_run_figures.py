@@ -3,6 +3,7 @@
 import csv
 import math
 import shutil
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -243,6 +244,20 @@ class TestConvergence:
     def test_only_the_chosen_candidate_counts(self, whole):
         found, reason = single_runs.history(context_of(whole, "figure10"), Setting("psp", "a9a", "ssg", 0.1), 2)
         assert reason == "" and found["objective"].iloc[-1] == pytest.approx(0.452, abs=1e-4)
+
+
+class TestFurtherProtocols:
+    def test_the_csv_has_them_and_the_figure_does_not(self, whole, monkeypatch):
+        context = context_of(whole, "figure10")
+        kappas = {"a9a": [0.1, 0.2, 0.77]}  # of which one is not in the grid
+        more = history_curves.Protocol(name="ours", experiments={"ssg": "psp", "idca": "psp"}, kappas=kappas)
+        longer = replace(context, options=context.options.model_copy(update={"protocols": [more]}))
+        lines = list(history_curves.csv_lines(longer))
+        assert {line["protocol"] for line in history_curves.csv_lines(context)} == {"printed"}
+        offered = {k for name in ("ssg", "idca") for k in whole[1].experiment("psp").runs["a9a"].algorithms[name]}
+        assert {line["kappa"] for line in lines if line["protocol"] == "ours"} == {0.1, 0.2} & offered
+        drawn = [[len(args[0]) for _, args, _ in drawn_by(monkeypatch, "plot", one)] for one in (context, longer)]
+        assert drawn[0] == drawn[1] and len(drawn[0]) > 0
 
 
 class TestMissingRuns:

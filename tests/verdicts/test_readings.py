@@ -1,12 +1,17 @@
 """Readings of claims on planted frontiers whose word is known, and what is refused."""
 
 import csv
+from dataclasses import replace
 
+import pandas as pd
 import pytest
 from pydantic import ValidationError
 
-from reproduction.verdicts.claim import Claim
+from reproduction.grid.tidy import at_share
+from reproduction.verdicts.claim import Claim, _settled
+from reproduction.verdicts.declared_readings import claim_under_reading
 from reproduction.verdicts.line import COLUMNS, counts
+from reproduction.verdicts.results import Results
 from tests.verdicts.planted import context, decided, entry, gain, words
 from tests.verdicts.test_claim_checks import check  # noqa: F401
 
@@ -106,13 +111,76 @@ class TestWords:
         assert words(mixed, read(against=["group_auc", "inter_group"])) == {"holds", "fails"}
 
 
+class TestWhatHasBeenRunSince:
+    """An option that says what it changes and what it awaits is read once its runs are among the results."""
+
+    def claim(self, option, **more):
+        readings = CUTS | {
+            "main": {"cut": "all of it"},
+            "options": {"cut": [{"name": "new", "because": "it is printed", "awaits": "its runs"} | option]},
+        }
+        return entry(**{"against": ["group_auc"], "readings": readings, "practical": MARGIN} | more)
+
+    def test_another_experiment_of_the_other_side(self, tmp_path):
+        claim = self.claim(
+            {"against_experiment": "pdp"},
+            at_equal={"levels": 6, "every": False},
+            datasets=["a9a"],
+            against=["group_auc"],
+        )
+        assert _settled(claim, tmp_path).readings.awaited["cut"].awaits == "its runs"
+        (tmp_path / "pdp").mkdir()
+        (tmp_path / "pdp" / "metrics.parquet").touch()
+        readings = _settled(claim, tmp_path).readings
+        assert not readings.awaited and readings.options["cut"][0].against_experiment == "pdp"
+        (changed,) = claim_under_reading(claim, (readings.options["cut"][0],)).sides()
+        assert (changed.method, changed.experiment) == ("group_auc", "pdp")
+
+    def test_an_option_that_is_not_printed_is_left_out_in_silence_until_it_is_run(self, tmp_path):
+        options = {"cut": CUTS["options"]["cut"], "budget": [
+            {"name": "long", "experiments": ["pdp"], "because": "longer", "once_run": True}]}  # fmt: skip
+        readings = CUTS | {"main": CUTS["main"] | {"budget": "short"}, "options": options}
+        claim = read(readings)
+        before = _settled(claim, tmp_path).readings
+        assert before.main == CUTS["main"] and not before.awaited and len(before.combinations()) == 3
+        (tmp_path / "pdp").mkdir()
+        (tmp_path / "pdp" / "metrics.parquet").touch()
+        assert len(_settled(claim, tmp_path).readings.combinations()) == 6
+
+    def test_rows_of_a_table(self, tmp_path):
+        claim = self.claim(
+            {"where": {"protocol": "printed", "kappa": 0.1}},
+            table={"exhibit": "figure", "value": "v", "where": {"protocol": "ours"}}, better="smaller",
+        )  # fmt: skip
+        (tmp_path / "figure").mkdir()
+        for rows, is_run in (("ours,0.1", False), ("printed,0.2", False), ("printed,0.10", True)):
+            (tmp_path / "figure" / "figure.csv").write_text(f"protocol,kappa\n{rows}\n")
+            readings = _settled(claim, tmp_path).readings
+            assert bool(readings.awaited) != is_run
+        changed = claim_under_reading(claim, (readings.options["cut"][0],))
+        assert changed.table.where == {"protocol": "printed", "kappa": 0.1}
+
+    def test_models_after_a_share_of_the_work(self, six):
+        """The method leads by .01 at the end and is behind by .02 after a tenth; its rival takes no steps."""
+        found = context(six, gain(0.01, algorithm="idca"))
+        rows = found.results.metrics
+        early = rows[(rows.algorithm == "idca") & rows.metric.isin(["accuracy", "rank_gap"])].copy()
+        early.loc[early.metric == "accuracy", "value"] -= 0.03
+        early["metric"] += at_share(0.1)
+        results = Results(pd.concat([rows, early], ignore_index=True), found.results.runs)
+        options = [{"name": "a tenth", "share": 0.1, "because": "the budget is ours"}]
+        claim = read({"main": {"budget": "all"}, "because": "so it ran", "options": {"budget": options}})
+        line = said(replace(found, results=results), claim)
+        assert (line.verdict, line.robust, line.letters) == ("holds", "depends", "HF")
+
+
 class TestRefusals:
     @pytest.mark.parametrize(
         ("option", "what"),
         [
             ({"name": "fair", "fairer_than": 0.8}, "because"),
-            ({"name": "fair", "because": "fair"}, "give either what it changes or what it awaits"),
-            ({"name": "fair", "because": "fair", "fairer_than": 0.8, "awaits": "runs"}, "give either"),
+            ({"name": "fair", "because": "fair"}, "say what it changes, what it awaits, or both"),
+            ({"name": "other", "because": "fair", "where": {"kappa": 0.1}}, "changes where, which the claim"),
             ({"name": "same", "because": "fair", "levels": 6}, "equal to what the claim declares"),
             ({"name": "all of it", "because": "fair", "levels": 5}, "two options are called"),
             ({"name": "half", "because": "fair", "work": 0.5}, "changes work, which the claim does not have"),

@@ -31,11 +31,13 @@ from partialfair.errors import ConfigError, NotEstimableError
 from partialfair.kernels.cell_auc import auc_from_wins, win_tables
 from partialfair.models.features import features, group_indicators
 from partialfair.models.linear import LinearScore
-from partialfair.models.score_levels import ScoreLevels
+from partialfair.models.score_levels import ScoreLevels, level_key
 from partialfair.seeding import generator
 
 Vector = NDArray[np.float64]
 FAMILY = "auc_gap"
+SHARES = (0.1, 0.25, 0.5)
+"""Shares of the steps after which a model is chosen, too, from the candidates that there are by then."""
 SLACKS = (0.01, 0.03, 0.06, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0, 1.5)
 CONSTANTS = (0.01, 0.1, 0.3, 1.0)
 RARE = 3.09  # standard deviations that a normal variable exceeds once in a thousand times
@@ -70,6 +72,22 @@ class ModelSettings(AUCSettings, DescentBudget):
     model: Literal["linear", "network"] = "linear"
     hidden: PositiveInt = 10
     constants: tuple[PositiveFloat, ...] = Field((0.01, 0.1, 1.0), min_length=1)
+
+
+class UnconstrainedSettings(ModelSettings):
+    """Settings of algorithms that begin with an unconstrained model.
+
+    Attributes:
+        by_steps: whether a linear score, too, comes from steps, tuned and stopped early on validation rows as the
+            constrained ones are; else it is the minimiser in closed form.
+    """
+
+    by_steps: bool = False
+
+    @property
+    def is_closed_form(self) -> bool:
+        """Whether the unconstrained model is the minimiser in closed form."""
+        return self.model == "linear" and not self.by_steps
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,6 +216,9 @@ class Pool:
         model: the score model of a candidate.
         objective: f0 of a candidate on the training rows.
         facts: what is recorded of the whole pool.
+        work: (S,) share of the steps after which each was found; ``None`` where no steps are taken, or where ``early``
+            says what there is after a share of them.
+        early: the pool of a method that has taken a share of its steps, where that is not a part of this pool.
     """
 
     quality: Quality
@@ -206,6 +227,15 @@ class Pool:
     model: Callable[[int], Any]
     objective: Callable[[int], float]
     facts: dict[str, Any] = field(default_factory=dict)
+    work: Vector | None = None
+    early: "Callable[[float], Pool | None] | None" = None
+
+    def after(self, share: float) -> "tuple[Pool, NDArray[np.bool_] | None] | None":
+        """The pool after a share of the steps and which of its candidates count; ``None`` where there is none yet."""
+        if self.early is not None:
+            pool = self.early(share)
+            return None if pool is None else (pool, None)
+        return None if self.work is None or share < self.work.min() else (self, self.work <= share)
 
 
 def choose(quality: Quality, kappa: float, allowed: NDArray[np.bool_] | None = None) -> Choice:
@@ -283,19 +313,19 @@ class AUCAlgorithm(Algorithm[S]):
         targets = [task.kappa, *(kappa for kappa in settings.kappas if kappa != task.kappa)]
         pool = self.pool(rows, settings, targets)
         models, facts, places = {}, dict(pool.facts) | {"candidates": len(pool.quality.auc)}, []
+        only_same = getattr(settings, "mode", "pooled") == "same"
         for kappa in targets:
-            one_tolerance = getattr(settings, "mode", "pooled") == "same" and math.isfinite(kappa)
-            chosen = choose(pool.quality, kappa, np.isclose(pool.training, kappa) if one_tolerance else None)
-            i = chosen.index
+            choice = chosen(pool, kappa, only_same)
+            i = choice.index
             places.append(i)
             models[kappa] = pool.model(i)
             facts[f"kappa={kappa:g}"] = {
                 "run": pool.tags[i],
                 "validation_auc": float(pool.quality.auc[i]),
                 "validation_delta": float(pool.quality.delta[i]),
-                "infeasible_on_val": not chosen.within,
+                "infeasible_on_val": not choice.within,
             }
-            note = "" if chosen.within else ", not within kappa on validation rows"
+            note = "" if choice.within else ", not within kappa on validation rows"
             task.report(
                 f"kappa {kappa:g}: AUC {pool.quality.auc[i]:.4f}, gap {pool.quality.delta[i]:+.4f} on validation rows, "
                 f"{pool.tags[i]}{note}"
@@ -304,8 +334,30 @@ class AUCAlgorithm(Algorithm[S]):
         witness = AUCPoint(rows, main, pool.objective(places[0]))
         record = Record(1, len(pool.quality.auc), witness.loss, witness.violation(), time.process_time(), main)
         tag = pool.tags[places[0]]
-        model = ScoreLevels(main, {f"{kappa:g}": level for kappa, level in models.items()})
+        levels = {f"{kappa:g}": other for kappa, other in models.items()} | early_models(pool, targets, only_same)
+        model = ScoreLevels(main, levels)
         return Fit(model, facts, Trace({tag: [record]}, tag), witness)
+
+
+def chosen(pool: Pool, kappa: float, only_same: bool, allowed: NDArray[np.bool_] | None = None) -> Choice:
+    """The candidate of a pool for a target, among those ``allowed`` (S,) and, if asked, those trained with it alone."""
+    if only_same and math.isfinite(kappa):
+        trained = np.isclose(pool.training, kappa)
+        allowed = trained if allowed is None else allowed & trained
+    return choose(pool.quality, kappa, allowed)
+
+
+def early_models(pool: Pool, targets: Sequence[float], only_same: bool) -> dict[str, Any]:
+    """The models that the same rule chooses after :data:`SHARES` of the steps, by the keys of their levels."""
+    models = {}
+    for share in SHARES:
+        part = pool.after(share)
+        if part is None:
+            continue
+        early, allowed = part
+        for kappa in targets:
+            models[level_key(kappa, share)] = early.model(chosen(early, kappa, only_same, allowed).index)
+    return models
 
 
 def gap_on(rows: AUCRows, model: Any, table: Dataset, cells: NDArray[np.integer]) -> float:

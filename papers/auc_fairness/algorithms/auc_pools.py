@@ -19,9 +19,14 @@ BLOCK = 2_000_000  # scores held at once
 
 
 def linear_pool(
-    rows: AUCRows, weights: Vector, tags: Sequence[str], training: Sequence[float] | Vector, **facts: Any
+    rows: AUCRows,
+    weights: Vector,
+    tags: Sequence[str],
+    training: Sequence[float] | Vector,
+    work: Vector | None = None,
+    **facts: Any,
 ) -> Pool:
-    """The pool of linear candidates with weights (S, p)."""
+    """The pool of linear candidates with weights (S, p), found after shares ``work`` (S,) of the steps, if by steps."""
     wins = []
     step = max(BLOCK // rows.validation_inputs.shape[0], 1)
     for start in range(0, len(weights), step):
@@ -35,7 +40,7 @@ def linear_pool(
     def objective(i: int) -> float:
         return float(rows.problem.values(weights[i])[0])
 
-    return Pool(quality, tags, np.asarray(training, np.float64), model, objective, facts)
+    return Pool(quality, tags, np.asarray(training, np.float64), model, objective, facts, work)
 
 
 def network_pool(rows: AUCRows, runs: NetworkRuns, tags: Sequence[str], training: Vector, hidden: int) -> Pool:
@@ -65,7 +70,7 @@ def network_pool(rows: AUCRows, runs: NetworkRuns, tags: Sequence[str], training
         scores = network.scores(network.table(runs.snapshots[i : i + 1]), rows.rows.arrays)
         return float(surrogate_values(scores, rows.cells, rows.sets, rows.settings.c1, rows.settings.c2)[0, 0])
 
-    return Pool(quality, [tags[r] for r in runs.run], training[runs.run], model, objective)
+    return Pool(quality, [tags[r] for r in runs.run], training[runs.run], model, objective, work=runs.work)
 
 
 def descent_pool(rows: AUCRows, settings: ModelSettings, kind: str, amounts: Sequence[float], suffix: str) -> Pool:
@@ -75,8 +80,8 @@ def descent_pool(rows: AUCRows, settings: ModelSettings, kind: str, amounts: Seq
     values, c = np.array(grid).T
     random = rows.random(kind, settings.model)
     if settings.model == "linear":
-        weights, run = pair_descent.solve(rows.rows, kind, values, c, random, settings)
-        return linear_pool(rows, weights, [tags[r] for r in run], values[run])
+        weights, run, work = pair_descent.solve(rows.rows, kind, values, c, random, settings)
+        return linear_pool(rows, weights, [tags[r] for r in run], values[run], work)
     network = network_of(rows, settings.hidden)
     start = network.initial(rows.random("network"))
     runs = solve_penalty(network, rows.rows, start, kind, values, c, random, settings)

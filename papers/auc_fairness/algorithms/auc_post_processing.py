@@ -1,12 +1,20 @@
 """Post-processing baseline: one group's scores of the unconstrained model are scaled and shifted."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from pydantic import PositiveFloat
 
-from papers.auc_fairness.algorithms.auc_common import AUCAlgorithm, AUCRows, ModelSettings, Pool, Quality, choose
+from papers.auc_fairness.algorithms.auc_common import (
+    AUCAlgorithm,
+    AUCRows,
+    Pool,
+    Quality,
+    UnconstrainedSettings,
+    choose,
+)
 from papers.auc_fairness.algorithms.auc_pools import affine_models, descent_pool
 from papers.auc_fairness.algorithms.pair_networks import surrogate_values
 from partialfair.algorithms.contract import Look
@@ -14,7 +22,7 @@ from partialfair.data.dataset import Dataset
 from partialfair.kernels.cell_auc import rescaled_win_tables
 
 
-class PostProcessingSettings(ModelSettings):
+class PostProcessingSettings(UnconstrainedSettings):
     """Settings of the grid, as printed in the paper.
 
     Attributes:
@@ -49,7 +57,25 @@ class AUCPostProcessing(AUCAlgorithm[PostProcessingSettings]):
 
     def pool(self, rows: AUCRows, settings: PostProcessingSettings, targets: Sequence[float]) -> Pool:
         """One candidate per pair of the grid."""
-        inner, squash = self._unconstrained(rows, settings)
+        squash = settings.model == "network"
+        if settings.is_closed_form:
+            inner = rows.linear_score(rows.problem.unconstrained())
+            return self._affine_pool(rows, settings, inner, squash)
+        # As early as the rivals' models are: the best inner model on validation rows after a share of the steps.
+        found = descent_pool(rows, settings, "plain", [0.0], "")
+
+        def after(share: float) -> Pool | None:
+            part = found.after(share)
+            if part is None:
+                return None
+            inner = found.model(choose(found.quality, np.inf, part[1]).index)
+            return self._affine_pool(rows, settings, inner, squash)
+
+        whole = found.model(choose(found.quality, np.inf).index)
+        return replace(self._affine_pool(rows, settings, whole, squash), early=after)
+
+    def _affine_pool(self, rows: AUCRows, settings: PostProcessingSettings, inner: Any, squash: bool) -> Pool:
+        """One candidate per pair of the grid on the scores of an unconstrained model."""
         scales = settings.scale_step * np.arange(round(settings.largest_scale / settings.scale_step) + 1)
         half = round(settings.largest_shift / settings.shift_step)
         shifts = settings.shift_step * np.arange(-half, half + 1)
@@ -72,13 +98,6 @@ class AUCPostProcessing(AUCAlgorithm[PostProcessingSettings]):
             return float(surrogate_values(moved[:, None], rows.cells, rows.sets, settings.c1, settings.c2)[0, 0])
 
         return Pool(quality, tags, np.full(len(tags), np.nan), model, objective)
-
-    def _unconstrained(self, rows: AUCRows, settings: PostProcessingSettings) -> tuple[Any, bool]:
-        """The unconstrained model, and whether its scores go through a sigmoid."""
-        if settings.model == "linear":
-            return rows.linear_score(rows.problem.unconstrained()), False
-        pool = descent_pool(rows, settings, "plain", [0.0], "")
-        return pool.model(choose(pool.quality, np.inf).index), True
 
 
 def affine_scores(inner: Any, table: Dataset, squash: bool) -> np.ndarray:

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import PositiveFloat, PositiveInt
 
-from partialfair.algorithms.auc.level_set import PairLoss, Rows, marked_steps
+from partialfair.algorithms.auc.level_set import PairLoss, Rows, joined_snapshots, marked_steps
 from partialfair.data.auc_sets import cell_counts
-from partialfair.kernels.pair_descent_steps import CORRELATION, PLAIN, PROXY, linear_descent
+from partialfair.kernels.pair_descent_steps import CORRELATION, PLAIN, PROXY, SWAP, linear_descent
 
 Vector = NDArray[np.float64]
-KINDS = {"plain": PLAIN, "proxy": PROXY, "correlation": CORRELATION}
+KINDS = {"plain": PLAIN, "proxy": PROXY, "correlation": CORRELATION, "swap": SWAP}
 CHUNK = 10_000  # steps whose batches are drawn at once
 
 
@@ -38,6 +38,11 @@ class DescentBudget(PairLoss):
     marks: PositiveInt = 60
 
 
+def first_multipliers(kind: str, runs: int) -> Vector:
+    """Multipliers (2, R) at zero; of "swap", the matrices (9, R) whose entries are all 1/3."""
+    return np.full((9, runs), 1 / 3) if kind == "swap" else np.zeros((2, runs))
+
+
 def solve(
     rows: Rows,
     kind: str,
@@ -45,18 +50,19 @@ def solve(
     constants: Sequence[float] | Vector,
     random: np.random.Generator,
     budget: DescentBudget,
-) -> tuple[Vector, NDArray[np.int64]]:
+) -> tuple[Vector, NDArray[np.int64], Vector]:
     """Run R pairs of an amount (kappa, or a penalty weight) and a step constant c on the same batches.
 
     Args:
         rows: training rows.
-        kind: "plain", "proxy" or "correlation".
+        kind: "plain", "proxy", "correlation" or "swap".
         amounts, constants: (R,) each.
         random: source of the batches.
         budget: settings.
 
     Returns:
-        Snapshots (S, p): iterates and running means, those that are not finite left out; and their run (S,).
+        Snapshots (S, p): iterates and running means, those that are not finite left out; their run (S,); and the share
+        of the steps (S,) that had been taken.
 
     Raises:
         NotEstimableError: a set has no rows.
@@ -64,9 +70,9 @@ def solve(
     rows.sets.require(cell_counts(rows.cells))
     amount, c = np.asarray(amounts, np.float64), np.asarray(constants, np.float64)
     shape = (rows.X.shape[1], c.size)
-    weights, mean, multipliers = np.zeros(shape), np.zeros(shape), np.zeros((2, c.size))
+    weights, mean, multipliers = np.zeros(shape), np.zeros(shape), first_multipliers(kind, c.size)
     marks = marked_steps(budget.steps, budget.marks)
-    candidates: list[tuple[Vector, NDArray[np.int64]]] = []
+    candidates: list[tuple[Vector, NDArray[np.int64], float]] = []
     for begin in range(0, budget.steps, CHUNK):
         steps = min(CHUNK, budget.steps - begin)
         batches = random.integers(0, rows.cells.size, (steps, budget.batch))
@@ -76,7 +82,7 @@ def solve(
             KINDS[kind], *rows.arrays, rows.cells, batches, begin, begin, rows.sets.table, weights, multipliers, amount,
             c, budget.c1, budget.c2, budget.cap, budget.radius, mean, inside, snapshots,
         )  # fmt: skip
-        for snapshot in snapshots:
+        for snapshot, mark in zip(snapshots, np.repeat(inside, 2), strict=True):
             good = np.isfinite(snapshot).all(axis=0)
-            candidates.append((snapshot[:, good].T, np.flatnonzero(good)))
-    return np.concatenate([w for w, _ in candidates]), np.concatenate([run for _, run in candidates])
+            candidates.append((snapshot[:, good].T, np.flatnonzero(good), mark / budget.steps))
+    return joined_snapshots(candidates)

@@ -12,9 +12,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from papers.auc_fairness.algorithms.pair_descent import KINDS, DescentBudget
+from papers.auc_fairness.algorithms.pair_descent import KINDS, DescentBudget, first_multipliers
 from papers.auc_fairness.algorithms.sigmoid_network import SigmoidNetwork
-from partialfair.algorithms.auc.level_set import CSR, LevelSetBudget, Rows, marked_steps, mirror_weight, set_weights
+from partialfair.algorithms.auc.level_set import (
+    CSR,
+    LevelSetBudget,
+    Rows,
+    joined_snapshots,
+    marked_steps,
+    mirror_weight,
+    set_weights,
+)
 from partialfair.data.auc_sets import FourSets, cell_counts
 from partialfair.kernels import sigmoid_network_steps as kernels
 from partialfair.kernels.pair_descent_steps import penalty_step
@@ -38,7 +46,7 @@ def surrogate_values(scores: Vector, cells: NDArray[np.integer], sets: FourSets,
 
 @dataclass(frozen=True, eq=False)
 class NetworkRuns:
-    """Snapshots (S, n) as models store them, the run (S,) of each; ``upper`` (calls, R): U of every oracle call.
+    """Snapshots (S, n) as models store them, run (S,) and share of the work (S,) of each; ``upper`` (calls, R): U.
 
     Apart from :class:`~partialfair.algorithms.auc.level_set.LevelSetRuns`, which keeps level, average and extremes of
     every call: the baselines, which share this class, make no calls.
@@ -46,6 +54,7 @@ class NetworkRuns:
 
     snapshots: Vector
     run: NDArray[np.int64]
+    work: Vector
     upper: Vector
 
 
@@ -83,14 +92,14 @@ def solve_iqrc(
     sets, weight = set_weights(rows.sets, rows.cells), mirror_weight(budget.bound)
     table, arrays = network.table(np.repeat(start[None], c.size, axis=0)), rows.arrays
     level = np.full(c.size, budget.c1 * budget.c2**2)
-    candidates: list[tuple[Vector, NDArray[np.int64]]] = []
+    candidates: list[tuple[Vector, NDArray[np.int64], float]] = []
     uppers: list[Vector] = []
     for number in range(budget.calls):
         scores = network.scores(table, arrays)
         f0, f1, f2 = surrogate_values(scores, rows.cells, rows.sets, budget.c1, budget.c2)
         level = np.where(np.maximum(f1, f2) <= limit, f0, level)
         centre, means, active = table.copy(), set_means(scores, rows), np.arange(c.size)
-        for _ in range(levels):
+        for place in range(levels):
             moved, bound, snapshots = _call(
                 network, arrays, rows.cells, np.ascontiguousarray(centre[:, active]), means[:, active], level[active],
                 limit[active], c[active], sets, weight, random, budget, proximal,
@@ -99,9 +108,10 @@ def solve_iqrc(
             upper = np.full(c.size, np.nan)
             upper[active] = bound
             uppers.append(upper)
-            for snapshot in map(network.theta, snapshots):
+            for mark, columns in snapshots:
+                snapshot, done = network.theta(columns), (place + mark / budget.steps) / levels
                 good = np.isfinite(snapshot).all(axis=1)
-                candidates.append((snapshot[good], active[good]))
+                candidates.append((snapshot[good], active[good], (number + done) / budget.calls))
             level[active] += np.minimum(bound, 0.0) / (2 * budget.theta)
             active = active[np.isfinite(bound) & (bound < -budget.tolerance)]
             if not active.size:
@@ -110,8 +120,7 @@ def solve_iqrc(
             report(
                 f"outer iteration {number + 1}/{budget.calls}: f0 {np.round(f0.min(), 4)} to {np.round(f0.max(), 4)}"
             )
-    weights, run = (np.concatenate(column) for column in zip(*candidates, strict=True))
-    return NetworkRuns(weights, run, np.array(uppers))
+    return NetworkRuns(*joined_snapshots(candidates), np.array(uppers))
 
 
 def _call(
@@ -128,8 +137,12 @@ def _call(
     random: np.random.Generator,
     budget: LevelSetBudget,
     proximal: float,
-) -> tuple[Vector, Vector, list[Vector]]:
-    """One oracle call from ``centre`` (n, R), of set means (6, R): the averaged weights, U (R,), snapshots (n, R)."""
+) -> tuple[Vector, Vector, list[tuple[int, Vector]]]:
+    """One oracle call from ``centre`` (n, R), of set means (6, R).
+
+    Returns:
+        The averaged weights (n, R), U (R,), and the snapshots (n, R), each with the number of steps taken.
+    """
     runs = c.size
     table, gradient, mean = centre.copy(), np.empty_like(centre), np.zeros_like(centre)
     sums, nothing = np.zeros((10, runs)), np.zeros((0, runs))
@@ -139,7 +152,8 @@ def _call(
     scores, hidden = np.empty((budget.batch, runs)), np.empty((budget.batch, network.hidden, runs))
     residual = np.empty((budget.batch, runs))
     marks = set(marked_steps(budget.steps, budget.marks).tolist())
-    skip, snapshots = int(budget.skip * budget.steps), []
+    skip = int(budget.skip * budget.steps)
+    snapshots: list[tuple[int, Vector]] = []
     batches = random.integers(0, row_cells.size, (budget.steps, budget.batch))
     for t, batch in enumerate(batches):
         eta = c / np.sqrt(t + 1.0)
@@ -155,7 +169,8 @@ def _call(
         kernels.backward(*arrays, batch, table, network.hidden, hidden, scores, residual, gradient)
         kernels.proximal_step(table, gradient, centre, eta, proximal, budget.radius)
         if t + 1 in marks:
-            snapshots += [table.copy(), mean / sums[0]] if counted else [table.copy()]
+            points = [table.copy(), mean / sums[0]] if counted else [table.copy()]
+            snapshots += [(t + 1, point) for point in points]
     averages = sums[1:9] / sums[0]
     upper = np.array([upper_bound(v[:3].copy(), v[3:].copy(), budget.bound) for v in averages.T])
     return mean / sums[0], upper + proximal / 2 * (far + sums[9]) / sums[0], snapshots
@@ -182,11 +197,11 @@ def solve_penalty(
     rows.sets.require(cell_counts(rows.cells))
     amount, c = np.asarray(amounts, np.float64), np.asarray(constants, np.float64)
     table, arrays = network.table(np.repeat(start[None], c.size, axis=0)), rows.arrays
-    gradient, mean, multipliers = np.empty_like(table), np.zeros_like(table), np.zeros((2, c.size))
+    gradient, mean, multipliers = np.empty_like(table), np.zeros_like(table), first_multipliers(kind, c.size)
     scores, hidden = np.empty((budget.batch, c.size)), np.empty((budget.batch, network.hidden, c.size))
     residual = np.empty((budget.batch, c.size))
     marks = set(marked_steps(budget.steps, budget.marks).tolist())
-    candidates: list[tuple[Vector, NDArray[np.int64]]] = []
+    candidates: list[tuple[Vector, NDArray[np.int64], float]] = []
     for t in range(budget.steps):
         batch = random.integers(0, rows.cells.size, budget.batch)
         eta = c / np.sqrt(t + 1.0)
@@ -200,7 +215,5 @@ def solve_penalty(
         if t + 1 in marks:
             for snapshot in map(network.theta, (table, mean / (t + 1))):
                 good = np.isfinite(snapshot).all(axis=1)
-                candidates.append((snapshot[good], np.flatnonzero(good)))
-    return NetworkRuns(
-        np.concatenate([w for w, _ in candidates]), np.concatenate([r for _, r in candidates]), np.zeros((0, c.size))
-    )
+                candidates.append((snapshot[good], np.flatnonzero(good), (t + 1) / budget.steps))
+    return NetworkRuns(*joined_snapshots(candidates), np.zeros((0, c.size)))

@@ -9,7 +9,7 @@ from pydantic import Field, PositiveFloat
 from papers.auc_fairness.algorithms.auc_common import CONSTANTS, SLACKS, AUCAlgorithm, AUCRows, AUCSettings, Pool
 from papers.auc_fairness.algorithms.auc_pools import linear_pool
 from partialfair.algorithms.auc import level_set
-from partialfair.algorithms.auc.level_set import LevelSetBudget
+from partialfair.algorithms.auc.level_set import Call, LevelSetBudget, Vector
 from partialfair.algorithms.auc.quadratic_auc import slack_of
 from partialfair.algorithms.contract import Look
 
@@ -54,7 +54,31 @@ class SFLS(AUCAlgorithm[LevelSetSettings]):
         runs = level_set.solve(rows.rows, 1.0 + kappas, constants, rows.random("sfls"), settings, rows.task.report)
         tags = [f"kappa_train={kappa:g} c={c:g}" for kappa, c in zip(kappas, constants, strict=True)]
         facts = {"largest_auxiliary": float(max(np.nanmax(call.extreme) for call in runs.calls))}
-        return linear_pool(rows, runs.snapshots, [tags[r] for r in runs.run], kappas[runs.run], **facts)
+        facts |= theorem_facts(rows, kappas, runs.calls, settings)
+        return linear_pool(rows, runs.snapshots, [tags[r] for r in runs.run], kappas[runs.run], runs.work, **facts)
+
+
+def theorem_facts(rows: AUCRows, kappas: Vector, calls: Sequence[Call], settings: LevelSetSettings) -> dict[str, float]:
+    """What Theorem 1 and Proposition 1 speak of, measured with the exact level-set function.
+
+    Args:
+        rows: of the task; kappas: (R,) training tolerances of the runs; calls: of the runs; settings: of the method.
+
+    Returns:
+        ``oracle_error``: U(r) - H(r) of the first call, the smallest over runs. ``largest_excess``: the largest value
+        of ``max(f1, f2) - 1 - kappa`` at an averaged point whose U is negative, which is feasible by Proposition 1.
+    """
+    first = calls[0]
+    slacks = {kappa: slack_of(kappa, settings.c1, settings.c2) for kappa in np.unique(kappas)}
+    exact = {kappa: rows.problem.level(float(first.level[0]), slack) for kappa, slack in slacks.items()}
+    errors = [upper - exact[kappa] for kappa, upper in zip(kappas, first.upper, strict=True) if np.isfinite(upper)]
+    excess = [
+        max(rows.problem.values(call.mean[:, r])[1:]) - 1.0 - kappas[r]
+        for call in calls
+        for r in np.flatnonzero(call.upper < 0)
+    ]
+    facts = {"oracle_error": float(min(errors))} if errors else {}
+    return facts | ({"largest_excess": float(max(excess))} if excess else {})
 
 
 ALGORITHM = SFLS()

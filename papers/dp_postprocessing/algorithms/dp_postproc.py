@@ -21,6 +21,7 @@ from partialfair.algorithms.contract import Algorithm, Certificate, Fit, Look, R
 from partialfair.algorithms.regression import proximal_newton
 from partialfair.algorithms.regression.fair_dual import Dual, split, spread
 from partialfair.data.dataset import Dataset
+from partialfair.errors import ConfigError
 from partialfair.models.grid_predictor import GridPredictor, PlugIns, group_weights
 
 Vector = NDArray[np.float64]
@@ -46,6 +47,7 @@ class DPPostprocSettings(Settings):
             unlabeled rows, as in the paper's code, with which small tolerances contradict each other.
         ranges: smallest and largest label by dataset, where they are known beforehand; else of the training rows.
         rescale: whether that range is mapped to [-1, 1].
+        unlabeled: how many of the unlabeled rows are used, the first ones; by default all of them.
         max_iter: iterations of the logistic regression.
         record_every: steps between recorded points of the optimiser's path; 0 for none.
         base_models: ``once`` evaluates them once per unlabeled row, ``every_step`` at every step, as the paper's code
@@ -69,6 +71,7 @@ class DPPostprocSettings(Settings):
     shares: Literal["calibrated", "frequencies"] = "calibrated"
     ranges: dict[str, tuple[float, float]] = Field(default_factory=dict)
     rescale: bool = True
+    unlabeled: PositiveInt | None = None
     max_iter: PositiveInt = 100
     record_every: NonNegativeInt = 0
     base_models: Literal["once", "every_step"] = "once"
@@ -242,11 +245,27 @@ def _solve(task: Task, settings: DPPostprocSettings, prepared: Prepared, eps: fl
     return Solved(witness, steps, clock, path, failure)
 
 
+def unlabeled_rows(task: Task, settings: DPPostprocSettings) -> Dataset:
+    """The unlabeled rows, or the first of them.
+
+    Raises:
+        ConfigError: there are fewer.
+    """
+    if settings.unlabeled is None:
+        return task.validation
+    if settings.unlabeled > task.validation.n_rows:
+        raise ConfigError(
+            f"unlabeled: {settings.unlabeled} rows of {task.train.name} are asked for, and there are "
+            f"{task.validation.n_rows}; give at most as many"
+        )
+    return task.validation.take(np.arange(settings.unlabeled))
+
+
 def prepare(task: Task, settings: DPPostprocSettings) -> Prepared:
     """Base models, shares and the dual at slack 0."""
     scale = scale_of(task, settings.ranges, settings.rescale)
     base = fit_base(task, scale, settings.max_iter)
-    unlabeled = task.validation
+    unlabeled = unlabeled_rows(task, settings)
     root = float(np.sqrt(unlabeled.n_rows))
     theta = scale.atoms(settings.half_atoms or int(root))
     tau, eta = base.tau(unlabeled.X), base.eta(unlabeled.X)
@@ -278,7 +297,8 @@ def _stochastic(
     shift = shift_of(settings.preset)
     start = split(np.zeros(dual.shape))
     if settings.base_models == "every_step":
-        slow = per_step.EveryStep.build(dual, prepared.base, task.validation.X, prepared.shares, random, shift)
+        X = unlabeled_rows(task, settings).X
+        slow = per_step.EveryStep.build(dual, prepared.base, X, prepared.shares, random, shift)
         return minimise(slow, start, settings.optimiser, schedule), steps, np.zeros((0, *dual.shape))
     run = DualSteps(dual, random, shift, settings.record_every, 2 * steps)
     point = minimise(run, start, settings.optimiser, schedule)

@@ -1,5 +1,9 @@
 """SSG direct: the switching subgradient method on the constraints themselves, without IDCA's linearisation."""
 
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
 from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 
 from papers.partial_fairness.algorithms.subgradient import Run, Switching, advance, start_runs
@@ -19,13 +23,19 @@ class SSGSettings(Settings):
     Attributes:
         static: candidates for a constant tolerance eps.
         diminishing: candidates for c in eps = c / (t + 1).
-        tuning_steps: steps after which the candidate with the lowest loss is chosen.
+        selection: "printed" chooses the candidate of the smallest objective at termination, feasible or not, as the
+            paper has it; "feasible_first" puts candidates within their own tolerance before all others.
+        start: "zero" starts from zero weights and thresholds, as the paper does; "feasible" from zero weights and
+            thresholds that satisfy the constraints there.
+        tuning_steps: steps after which a candidate is chosen.
         total_steps: steps of the chosen one.
         record_every: steps between two lines of the history.
     """
 
     static: list[PositiveFloat] = Field([1e-4, 2e-4, 5e-4, 1e-3])
     diminishing: list[PositiveFloat] = Field([0.2, 0.5, 1.0, 2.0])
+    selection: Literal["printed", "feasible_first"] = "printed"
+    start: Literal["zero", "feasible"] = "zero"
     tuning_steps: PositiveInt = 10_000
     total_steps: PositiveInt = 50_000
     record_every: PositiveInt = 250
@@ -40,7 +50,7 @@ class SSGSettings(Settings):
 
 
 class SSG(Algorithm[SSGSettings]):
-    """Switching subgradient method on f_i, static or diminishing tolerance chosen by the loss it reaches."""
+    """Switching subgradient method on f_i, static or diminishing tolerance chosen by the loss that it reaches."""
 
     settings = SSGSettings
     label = "SSG direct"
@@ -54,7 +64,8 @@ class SSG(Algorithm[SSGSettings]):
         rules = [Switching(static=eps) for eps in settings.static] + [
             Switching(diminishing=c) for c in settings.diminishing
         ]
-        runs = start_runs(problem, rules)
+        start = (np.zeros(problem.model.shape), np.zeros(problem.n_aux)) if settings.start == "zero" else None
+        runs = start_runs(problem, rules, start)
 
         def progress(run: Run) -> None:
             if run.taken % 10_000 == 0:
@@ -64,9 +75,7 @@ class SSG(Algorithm[SSGSettings]):
                 )
 
         advance(problem, runs, settings.tuning_steps, every=settings.record_every, report=progress)
-        losses = [run.history[-1].objective for run in runs]
-        excess = [0.0 if run.settled else run.history[-1].violation for run in runs]
-        best = runs[tuning.select({"loss": losses, "violation": excess}, tuning.LOWEST_LOSS_WITHIN, limit=0.0).index]
+        best = runs[_choice(runs, settings.selection)]
         task.report(f"chosen {_name(best)}, loss {best.history[-1].objective:.5f}")
         advance(problem, [best], settings.total_steps, every=settings.record_every, report=progress)
         assert isinstance(best.rule, Switching)
@@ -81,6 +90,15 @@ class SSG(Algorithm[SSGSettings]):
         chosen = {"static": best.rule.static, "diminishing": best.rule.diminishing}
         trace = Trace({_name(run): run.history for run in runs}, _name(best))
         return Fit(score_at(task, *best.result), chosen, trace, witness)
+
+
+def _choice(runs: Sequence[Run], selection: str) -> int:
+    """Index of the candidate that is continued, by what each would return now."""
+    losses = [run.history[-1].objective for run in runs]
+    excess = [0.0 if run.settled else run.history[-1].violation for run in runs]
+    # Appendix G.7 compares objectives alone; with an infinite limit every candidate counts as within it.
+    limit = np.inf if selection == "printed" else 0.0
+    return tuning.select({"loss": losses, "violation": excess}, tuning.LOWEST_LOSS_WITHIN, limit=limit).index
 
 
 def _name(run: Run) -> str:

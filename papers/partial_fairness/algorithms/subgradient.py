@@ -79,9 +79,10 @@ class Run:
         return self.remembered is not None and self.remembered[1] <= self.rule.tolerance(max(self.taken - 1, 0))
 
 
-def start_runs(problem: LinearProblem, rules: Sequence[Rule]) -> list[Run]:
-    """Runs at the feasible start: zero weights, and thresholds that suit them."""
-    return [Run(rule, problem.start(), problem.start()) for rule in rules]
+def start_runs(problem: LinearProblem, rules: Sequence[Rule], start: Point | None = None) -> list[Run]:
+    """Runs at ``start``; by default at zero weights and thresholds that are feasible there."""
+    points = [problem.start() if start is None else (start[0].copy(), start[1].copy()) for _ in rules]
+    return [Run(rule, point, point) for rule, point in zip(rules, points, strict=True)]
 
 
 def advance(

@@ -3,6 +3,7 @@
     datasets:
       acs_ok_sex: {module: acs_state, states: [OK], attribute: SEX}
       acs_ny_employment: {module: acs_state, states: [NY], task: employment, source: pums}
+      acs_ok_nine_races: {module: acs_state, states: [OK], attribute: RAC1P, separate: true}
 
 The reading of the stochastic benchmark (section 4.1): the codes of all features are numbers, the attribute that makes
 the groups is no feature, and one stratified split serves all seeds. Tasks are those of Ding, Hardt, Miller and Schmidt
@@ -57,10 +58,12 @@ def describe(
     attribute: str = "RAC1P",
     first: Sequence[int] = (1,),
     source: acs_income.Source = "union",
+    separate: bool = False,
 ) -> DatasetSpec:
     """What is declared of an entry: raw Census files are no files of this project."""
     title = f"ACS {task.replace('_', ' ')} ({', '.join(states)}; {attribute})"
     groups = f"{attribute}: 0 = codes {', '.join(map(str, first))}, 1 = all others"
+    groups = f"{attribute}: a group for each code, in the order of the codes" if separate else groups
     return dataclasses.replace(spec, title=title, groups=groups, files=() if source == "pums" else spec.files)
 
 
@@ -71,6 +74,7 @@ def load(
     attribute: str = "RAC1P",
     first: Sequence[int] = (1,),
     source: acs_income.Source = "union",
+    separate: bool = False,
 ) -> Dataset:
     """Read the rows of some states.
 
@@ -81,6 +85,8 @@ def load(
         task: income, employment, public_coverage, mobility or travel_time.
         attribute: column whose codes make the two groups; it is no feature.
         first: codes of the first group, the reference of signed gaps.
+        separate: whether each code of the attribute is a group of its own, in the order of the codes; ``first`` then
+            says nothing.
         source: ``union`` (income alone) or ``pums``, see :mod:`papers.cross_paper.datasets.acs_income`.
 
     Raises:
@@ -99,7 +105,7 @@ def load(
         raise ConfigError(f"datasets.{SPEC.name}: task {task} is not in the prepared table; set `source: pums`")
     if attribute not in table.columns:
         raise ConfigError(f"datasets.{SPEC.name}.attribute: task {task} has no column {attribute!r}")
-    return codes(table, features, label, attribute, first, SPEC.name)
+    return codes(table, features, label, attribute, None if separate else first, SPEC.name)
 
 
 def codes(
@@ -107,26 +113,32 @@ def codes(
     features: Sequence[str],
     label: np.ndarray,
     attribute: str,
-    first: Sequence[int],
+    first: Sequence[int] | None,
     name: str,
     group_names: tuple[str, str] | None = None,
 ) -> Dataset:
-    """The table with raw codes as features, and two groups made from one column, which is no feature.
+    """The table with raw codes as features, and groups made from one column, which is no feature.
 
     Args:
         table: rows with the columns ``features`` and ``attribute``.
         features: columns; a missing value becomes 0, as folktables has it.
         label: (n,) 0/1.
-        attribute, first: see :func:`load`.
+        attribute, first: see :func:`load`; ``None`` makes a group of each code.
         name: of the dataset.
         group_names: of the first group and of all others.
     """
     own = tuple(column for column in features if column != attribute)
-    named = group_names or (f"{attribute} in {', '.join(map(str, first))}", "others")
+    column = table[attribute].to_numpy()
+    if first is None:
+        found, group = np.unique(column, return_inverse=True)
+        named: tuple[str, ...] = tuple(f"{attribute} {code}" for code in found)
+    else:
+        group = (~np.isin(column, list(first))).astype(np.int64)
+        named = group_names or (f"{attribute} in {', '.join(map(str, first))}", "others")
     return Dataset(
         X=np.nan_to_num(table[list(own)].to_numpy(np.float32)),
         y=2.0 * label - 1.0,
-        group=(~table[attribute].isin(list(first)).to_numpy()).astype(np.int16),
+        group=group.astype(np.int16),
         feature_names=own,
         group_names=named,
         name=name,

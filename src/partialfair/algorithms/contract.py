@@ -60,7 +60,7 @@ class Task:
         constraint: name of the constraint family.
         interval, grid, kappa_scale: options of the family.
         kappa: tolerance; infinity for none.
-        closed_grid: whether families with a grid constrain both ends of the interval, too.
+        closed_grid: whether families with a grid constrain both ends of the interval, too; "interior": neither end.
         seed: seed of the algorithm's own randomness (see :func:`partialfair.seeding.generator`).
         device: "cpu", "cuda" or "auto".
         uses_group: whether the score may depend on the group.
@@ -78,7 +78,7 @@ class Task:
     kappa: float
     grid: int = 10
     kappa_scale: str = "relative"
-    closed_grid: bool = False
+    closed_grid: bool | Literal["interior"] = False
     seed: int = 0
     device: str = "cpu"
     uses_group: bool = True
@@ -102,7 +102,7 @@ class Task:
         if np.isinf(self.kappa):
             return None
         family = plugins.load("constraints", self.constraint)
-        options = {"closed": True} if self.closed_grid and getattr(family, "HAS_GRID", False) else {}
+        options = {"closed": self.closed_grid} if self.closed_grid and getattr(family, "HAS_GRID", False) else {}
         program: HingeProgram = built(
             self.constraint,
             self.train.group,

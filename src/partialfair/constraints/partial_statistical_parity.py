@@ -6,6 +6,7 @@ threshold theta_p shared by all groups with ``p <= c_k(theta_p) <= p + slack`` f
 """
 
 import math
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,8 @@ from partialfair.errors import ConfigError
 TITLE = "partial statistical parity"
 SHORT = "pSP"  # in labels of axes and in names of numbers
 HAS_GRID = True  # the grid of ranks can be closed
+Closed = bool | Literal["interior"]
+"""Which ends of an interval a grid of ranks covers: its start alone (``False``), both (``True``), or neither."""
 VIOLATION = {"absolute": "rank_gap", "relative": "sp"}  # the metric that an exhibit reports
 
 
@@ -29,7 +32,7 @@ def build(
     kappa: float,
     grid: int = 10,
     kappa_scale: str = "relative",
-    closed: bool = False,
+    closed: Closed = False,
 ) -> HingeProgram:
     """Build the 2 * grid * G constraints; a closed grid has more ranks than ``grid``.
 
@@ -42,7 +45,8 @@ def build(
         kappa_scale: "relative" (the definition) or "absolute" (the published numbers).
         closed: cover both ends. The paper's half-open grid leaves the ranks above its last one free, and on the
             absolute scale those just below alpha, where groups may differ by nearly twice kappa. With intervals of
-            the groups' own the end at alpha is not covered: a rank there has no partner in the other groups.
+            the groups' own the end at alpha is not covered: a rank there has no partner in the other groups. "interior"
+            covers neither end.
 
     Raises:
         ConfigError: an interval, kappa or grid that cannot be used.
@@ -89,7 +93,7 @@ def _feasible_share(ranks: NDArray[np.float64], slack: NDArray[np.float64]) -> N
     return np.minimum((low + high) / 2, 2.0)
 
 
-def rank_grid(interval: Pairs, grid: int, closed: bool = False, below: float = 0.0) -> NDArray[np.float64]:
+def rank_grid(interval: Pairs, grid: int, closed: Closed = False, below: float = 0.0) -> NDArray[np.float64]:
     """``grid`` equally spaced ranks of a union of half-open pairs [alpha, beta), from the lowest on.
 
     The spacing is length / grid, so that an interval and the full range at the same spacing have grids of
@@ -100,16 +104,19 @@ def rank_grid(interval: Pairs, grid: int, closed: bool = False, below: float = 0
     and nothing is left to constrain; and the ranks of [alpha - below, alpha) at the same spacing, and alpha - below.
     With the slack for ``below``, no threshold that a group passes with a rank in the interval lies outside what is
     constrained: without, groups may differ by nearly alpha plus slack just above the first threshold.
+
+    The ranks of an "interior" grid divide the length into ``grid + 1`` equal parts and cover neither end.
     """
     if grid < 1:
         raise ConfigError(f"grid is {grid}; use at least 1 rank")
     lengths = np.array([beta - alpha for alpha, beta in interval])
     ends = np.cumsum(lengths)
-    position = np.arange(grid) * (ends[-1] / grid)
+    inner = closed == "interior"
+    position = (np.arange(grid) + 1) * (ends[-1] / (grid + 1)) if inner else np.arange(grid) * (ends[-1] / grid)
     piece = np.minimum(np.searchsorted(ends - 1e-12, position, side="right"), len(lengths) - 1)
     lows = np.array([alpha for alpha, _ in interval])
     ranks = lows[piece] + position - (ends - lengths)[piece]
-    return np.union1d(ranks, _ends(interval, ends[-1] / grid, below)) if closed else ranks
+    return np.union1d(ranks, _ends(interval, ends[-1] / grid, below)) if closed is True else ranks
 
 
 def _ends(interval: Pairs, spacing: float, below: float) -> list[float]:

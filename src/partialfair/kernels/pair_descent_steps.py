@@ -9,8 +9,11 @@ import numpy as np
 from partialfair.kernels.compiled import kernel
 from partialfair.kernels.pair_minimax import PAIR_N, PAIR_P, ROW, descend, gather_scores
 
-PLAIN, PROXY, CORRELATION = 0, 1, 2
-"""What is added to f0: nothing, the proxy constraints by their multipliers, the correlation with the group."""
+PLAIN, PROXY, CORRELATION, SWAP = 0, 1, 2, 3
+"""What is added to f0: nothing, the proxy constraints by their multipliers, the correlation with the group.
+
+SWAP has the proxy constraints, too, with weights that a player without swap regret chooses (:func:`swap_weights`).
+"""
 
 
 @kernel
@@ -30,16 +33,15 @@ def batch_auc(scores, rows_p, rows_n, out):
 
 
 @kernel
-def proxy_multipliers(scores, cells, table, multipliers, kappa, eta, cap):
-    """Raise the two multipliers (2, R) by the batch's true gap minus kappa, and by its negative, within [0, cap].
-
-    The true gap counts wins, ties one half. A batch without rows of some set changes nothing.
+def batch_gap(scores, cells, table, delta):
+    """The batch's true gap (R,), which counts wins, ties one half.
 
     Returns:
-        Whether all sets had rows.
+        Whether all sets had rows; if not, ``delta`` means nothing.
     """
     runs = scores.shape[1]
-    delta, share = np.zeros(runs), np.empty(runs)
+    share = np.empty(runs)
+    delta[:] = 0.0
     for half in range(2):
         p, n = 2 + 2 * half, 3 + 2 * half
         identical = True
@@ -55,6 +57,22 @@ def proxy_multipliers(scores, cells, table, multipliers, kappa, eta, cap):
             batch_auc(scores, rows_p, rows_n, share)
         for r in range(runs):
             delta[r] += share[r] if half == 0 else -share[r]
+    return True
+
+
+@kernel
+def proxy_multipliers(scores, cells, table, multipliers, kappa, eta, cap):
+    """Raise the two multipliers (2, R) by the batch's true gap minus kappa, and by its negative, within [0, cap].
+
+    A batch without rows of some set changes nothing.
+
+    Returns:
+        Whether all sets had rows.
+    """
+    runs = scores.shape[1]
+    delta = np.empty(runs)
+    if not batch_gap(scores, cells, table, delta):
+        return False
     for r in range(runs):
         # lambda <- clip(lambda + eta (+-(AUC_1 - AUC_2) - kappa), 0, cap)
         up = multipliers[0, r] + eta[r] * (delta[r] - kappa[r])
@@ -62,6 +80,45 @@ def proxy_multipliers(scores, cells, table, multipliers, kappa, eta, cap):
         multipliers[0, r] = min(max(up, 0.0), cap)
         multipliers[1, r] = min(max(down, 0.0), cap)
     return True
+
+
+@kernel
+def swap_weights(matrix, weights):
+    """The stationary distribution (3, R), ``M lambda = lambda``, of column-stochastic matrices M (9, R), row by row.
+
+    By the Markov chain tree theorem lambda_i is in proportion to the sum over trees into i; that of state 0 is
+    ``M01 M02 + M01 M12 + M02 M21``, where Mij is the chance of i after j.
+    """
+    for r in range(weights.shape[1]):
+        m01, m02 = matrix[1, r], matrix[2, r]
+        m10, m12 = matrix[3, r], matrix[5, r]
+        m20, m21 = matrix[6, r], matrix[7, r]
+        first = m01 * m02 + m01 * m12 + m02 * m21
+        second = m10 * m12 + m10 * m02 + m12 * m20
+        third = m20 * m21 + m20 * m01 + m21 * m10
+        total = first + second + third
+        weights[0, r], weights[1, r], weights[2, r] = first / total, second / total, third / total
+
+
+@kernel
+def swap_update(scores, cells, table, matrix, weights, kappa, eta):
+    """Multiply M (9, R) by ``exp(eta Delta lambda^T)`` entry by entry, and divide each column by its sum.
+
+    ``Delta = (0, gap - kappa, -gap - kappa)`` is the derivative of the multipliers' own Lagrangian, in which the gap is
+    the true one (Cotter et al. 2019, Algorithm 2). A batch without rows of some set changes nothing.
+    """
+    runs = scores.shape[1]
+    delta = np.empty(runs)
+    if not batch_gap(scores, cells, table, delta):
+        return
+    for r in range(runs):
+        for j in range(3):
+            step = eta[r] * weights[j, r]
+            matrix[3 + j, r] *= np.exp(step * (delta[r] - kappa[r]))
+            matrix[6 + j, r] *= np.exp(step * (-delta[r] - kappa[r]))
+            total = matrix[j, r] + matrix[3 + j, r] + matrix[6 + j, r]
+            for i in range(3):
+                matrix[3 * i + j, r] = max(matrix[3 * i + j, r] / total, 1e-300)
 
 
 @kernel
@@ -143,17 +200,22 @@ def penalty_step(kind, scores, cells, table, multipliers, amount, eta, c1, c2, c
     """The residual (B, R) of one step of a baseline at the present multipliers, which PROXY then updates.
 
     Args:
-        kind: PLAIN, PROXY or CORRELATION.
-        amount: (R,) kappa of PROXY, penalty weight of CORRELATION.
+        kind: PLAIN, PROXY, CORRELATION or SWAP.
+        multipliers: (2, R) of PROXY; (9, R) of SWAP, the matrix of :func:`swap_weights`.
+        amount: (R,) kappa of PROXY and SWAP, penalty weight of CORRELATION.
     """
     runs = scores.shape[1]
     weights = np.zeros((3, runs))
     weights[0] = 1.0
     if kind == PROXY:
         weights[1:] = multipliers
+    elif kind == SWAP:
+        swap_weights(multipliers, weights)
     loss_residual(scores, cells, table, weights, c1, c2, residual)
     if kind == PROXY:
         proxy_multipliers(scores, cells, table, multipliers, amount, eta, cap)
+    elif kind == SWAP:
+        swap_update(scores, cells, table, multipliers, weights, amount, eta)
     elif kind == CORRELATION:
         add_correlation(scores, cells, amount, residual)
 

@@ -11,6 +11,20 @@ from numpy.typing import NDArray
 from partialfair.data.dataset import Matrix
 from partialfair.models.stored import Arrays, StoredModel, model_of
 
+SHARE = "@"
+"""Stands between a tolerance and a share of the work in the key of a level."""
+
+
+def level_key(kappa: float, share: float) -> str:
+    """The key of the model for a tolerance after a share of the work: ``0.1@0.25``."""
+    return f"{kappa:g}{SHARE}{share:g}"
+
+
+def level_of(key: str) -> tuple[float, float]:
+    """Tolerance and share of the work of a level; the whole work where the key names none."""
+    kappa, _, share = key.partition(SHARE)
+    return float(kappa), float(share or 1.0)
+
 
 @dataclass(frozen=True, eq=False)
 class GroupAffine:
@@ -42,7 +56,8 @@ class ScoreLevels(StoredModel):
 
     Attributes:
         main: the job's own model.
-        levels: the models of further tolerances, written as in paths ("0.1").
+        levels: the models of further tolerances, written as in paths ("0.1"), and those that there were after a share
+            of the work (:func:`level_key`).
     """
 
     main: Any

@@ -101,6 +101,11 @@ def run_workflow(
         status = _tables_first(command, outdated.tables(grid, targets), again, verbose) or follow(
             command, LOG, again=again, forecast=lambda: recorded(grid, targets), verbose=verbose
         )
+        if not status:
+            later = require_targets(targets, config, datasets.split())
+            if later.jobs() != grid.jobs():  # the run that has ended has opened a second look
+                print("second look: more seeds where a central comparison is open", file=sys.stderr)
+                status = follow(command, LOG, again=again, forecast=lambda: recorded(later, targets), verbose=verbose)
     for line in () if status else (*idle(grid, targets), *_without_metadata()):
         print(line)
     return status

@@ -36,7 +36,7 @@ def _curves_of(
     if setting is None:
         return {}, None, f"no run of {entry.algorithm}"
     curves_by_seed, missing_reason = {}, ""
-    for seed in context.config.seeds(setting.experiment):
+    for seed in context.config.seeds(setting.experiment, setting.dataset, setting.algorithm):
         candidates, reason = stored_traces.curves(context, setting, seed)
         name = entry.candidate or next(iter(candidates), "")
         if name in candidates:

@@ -1,12 +1,11 @@
 """Convergence: loss and infeasibility against the number of inner iterations, one method against another."""
 
-import itertools
 from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from pydantic import Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from partialfair import plugins
 from reproduction.exhibits import canvas, run_files, style
@@ -15,7 +14,8 @@ from reproduction.exhibits.exhibit import Context, Line, Options
 from reproduction.verdicts.results import Setting
 
 COLUMNS = (
-    "dataset", "algorithm", "kappa", "seed", "named_seed", "inner_steps", "objective", "infeasibility", "note",
+    "dataset", "algorithm", "kappa", "seed", "named_seed", "protocol", "inner_steps", "objective", "infeasibility",
+    "note",
 )  # fmt: skip
 POINTS = 120  # of one line; histories are thinned to them
 _LINEAR = 1e-3  # infeasibility is on a logarithmic axis above this, and linear below, where it may be negative
@@ -25,6 +25,16 @@ TITLES = {
 }
 
 
+class Protocol(BaseModel):
+    """Further runs that the CSV has and the figure does not show: another protocol, or other tolerances."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+    name: str = Field(description="what the column protocol calls it")
+    experiments: dict[str, str] = Field(description="by algorithm, the experiment of its runs")
+    kappas: dict[str, list[float]] = Field(description="tolerances by dataset")
+
+
 class HistoryCurves(Options):
     """Loss and infeasibility of the candidate that each run chose, a column per dataset."""
 
@@ -32,6 +42,8 @@ class HistoryCurves(Options):
     algorithms: list[str] = Field(description="two algorithms; the first is said to be ahead", min_length=2)
     kappas: dict[str, float] = Field(description="kappa of each dataset")
     seed: int = Field(0, description="the seed drawn with a bold line")
+    protocol: str = Field("printed", description="what the column protocol calls the runs of the figure")
+    protocols: list[Protocol] = Field([], description="further runs, for claims to read")
 
 
 def settings(context: Context[HistoryCurves]) -> dict[str, list[Setting]]:
@@ -54,10 +66,11 @@ def thinned(history: pd.DataFrame, points: int) -> pd.DataFrame:
 
 def csv_lines(context: Context[HistoryCurves]) -> Iterator[Line]:
     """Yield one line of ``COLUMNS`` per point; a run without a history has a line with a note."""
-    for setting in itertools.chain.from_iterable(settings(context).values()):
-        for seed in context.config.seeds(setting.experiment):
+    shown = [(context.options.protocol, setting) for group in settings(context).values() for setting in group]
+    for protocol, setting in [*shown, *_further(context)]:
+        for seed in context.config.seeds(setting.experiment, setting.dataset, setting.algorithm):
             key = {name: getattr(setting, name) for name in COLUMNS[:3]} | {"seed": seed}
-            key["named_seed"] = int(seed == context.options.seed)
+            key |= {"named_seed": int(seed == context.options.seed), "protocol": protocol}
             history, reason = run_files.history(context, setting, seed)
             if history is None:
                 yield key | {"note": reason}
@@ -69,8 +82,26 @@ def csv_lines(context: Context[HistoryCurves]) -> Iterator[Line]:
                 }  # fmt: skip
 
 
+def _further(context: Context[HistoryCurves]) -> Iterator[tuple[str, Setting]]:
+    """Yield the settings of the further protocols that the grid has."""
+    for protocol in context.options.protocols:
+        for algorithm, experiment in protocol.experiments.items():
+            for dataset, kappas in protocol.kappas.items():
+                run = context.config.experiment(experiment).runs.get(dataset)
+                offered = run.algorithms.get(algorithm, []) if run is not None else []
+                for kappa in kappas:
+                    if kappa in offered:
+                        yield protocol.name, Setting(experiment, dataset, algorithm, float(kappa))
+
+
 def draw(context: Context[HistoryCurves], lines: list[Line]) -> Any:
     """Draw rows of quantities and columns of datasets."""
+    figure = {(name, kappa) for name, kappa in context.options.kappas.items()}
+    lines = [
+        line
+        for line in lines
+        if line["protocol"] == context.options.protocol and (line["dataset"], line["kappa"]) in figure
+    ]
     constraint = context.convention(context.experiments[0]).title
     titles = {
         name: f"{style.dataset_title(name)}, {constraint} at {style.kappa_title(kappa)}"

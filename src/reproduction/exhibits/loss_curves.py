@@ -79,7 +79,10 @@ def _cached_curves(path: Path, row_key: tuple[Path, str, str, int], changed: int
 def csv_lines(context: Context[LossCurves]) -> Iterator[Line]:
     """Yield one line of ``COLUMNS`` per setting, split, quantity and point."""
     for setting, split in _settings_and_splits(context):
-        curves_by_seed = [curves(context, setting, seed, split) for seed in context.config.seeds(setting.experiment)]
+        curves_by_seed = [
+            curves(context, setting, seed, split)
+            for seed in context.config.seeds(setting.experiment, setting.dataset, setting.algorithm)
+        ]
         available = [run for run in curves_by_seed if run is not None]
         key = _key(setting, split)
         if not available:

@@ -218,7 +218,7 @@ def _run_lines(context: Context[ProbabilityDensities], setting: Setting) -> Iter
 
     reference_name = context.options.reference
     reference = None if reference_name is None else next(iter(run_files.settings(context, [reference_name])), None)
-    for seed in context.config.seeds(setting.experiment):
+    for seed in context.config.seeds(setting.experiment, setting.dataset, setting.algorithm):
         by_group = _by_group(context, setting, seed)
         if by_group is None or len(by_group) < 2:
             continue

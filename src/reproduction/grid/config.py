@@ -9,7 +9,7 @@ from typing import Any
 
 from partialfair import plugins
 from partialfair.errors import ConfigError
-from reproduction.grid import papers, paths
+from reproduction.grid import looks, papers, paths
 from reproduction.grid.checks import check_names, validated
 from reproduction.grid.params import ExperimentModel, ParamsModel
 from reproduction.grid.reading import with_included
@@ -70,10 +70,19 @@ class Config:
         source: the file, for messages.
         name: of a grid that is a part of the whole, whose scorecard and page have a folder of their own; else empty.
         whole: whether everything that its papers print is to be accounted for.
+        first_look: whether no cell takes the seeds of a second look, whatever the first one has opened.
     """
 
-    def __init__(self, params: ParamsModel, source: str = "params.yaml", name: str = "", whole: bool = True) -> None:
+    def __init__(
+        self,
+        params: ParamsModel,
+        source: str = "params.yaml",
+        name: str = "",
+        whole: bool = True,
+        first_look: bool = False,
+    ) -> None:
         self.params = params
+        self.first_look = first_look
         self.source = source
         self.name = name
         self.whole = whole
@@ -118,11 +127,13 @@ class Config:
             ConfigError: there is no such experiment.
         """
         only = {experiment: self.experiment(experiment)}
-        exhibits = {
-            name: exhibit for name, exhibit in self.params.exhibits.items() if exhibit.experiments == [experiment]
-        }
-        params = self.params.model_copy(update={"experiments": only, "exhibits": exhibits})
-        return Config(params, self.source, experiment, whole=False)
+        shown = {name: exhibit for name, exhibit in self.params.exhibits.items() if exhibit.experiments == [experiment]}
+        params = self.params.model_copy(update={"experiments": only, "exhibits": shown})
+        return Config(params, self.source, experiment, whole=False, first_look=self.first_look)
+
+    def at_first_look(self) -> "Config":
+        """Return the configuration without the seeds of second looks."""
+        return Config(self.params, self.source, self.name, self.whole, first_look=True)
 
     def with_between(self, experiments: Iterable[str]) -> list[str]:
         """Return experiments with those whose models lie between theirs (``between``)."""
@@ -136,10 +147,25 @@ class Config:
             ),
         ]
 
-    def seeds(self, experiment: str) -> list[int]:
-        """Return the seeds of an experiment."""
-        seeds = self.experiment(experiment).seeds
-        return self.params.seeds if seeds is None else seeds
+    def seeds(self, experiment: str, dataset: str = "", algorithm: str = "") -> list[int]:
+        """Return the seeds of an experiment: of all its runs, of those on a dataset, or of those of one algorithm."""
+        model = self.experiment(experiment)
+        first = self.params.seeds if model.seeds is None else model.seeds
+        more = (
+            seed
+            for name in ([dataset] if dataset else model.more_seeds)
+            for method in ([algorithm] if algorithm else model.runs[name].algorithms)
+            if self.is_open(experiment, name, method)
+            for seed in model.more_seeds[name]
+        )
+        return list(dict.fromkeys([*first, *more]))
+
+    def is_open(self, experiment: str, dataset: str, algorithm: str) -> bool:
+        """Tell whether a cell takes the seeds of a second look."""
+        model = self.experiment(experiment)
+        if self.first_look or dataset not in model.more_seeds:
+            return False
+        return (experiment, dataset, algorithm) in looks.open_cells(model.paper)
 
     def dataset_options(self, dataset: str) -> dict[str, Any]:
         """Return the options of a dataset module."""
@@ -193,8 +219,9 @@ class Config:
             raise ConfigError(
                 f"{where}.{dataset}.algorithms.{algorithm}: no kappa {kappa}; choose from {', '.join(tolerances)}"
             )
-        if seed not in self.seeds(experiment):
-            valid = ", ".join(map(str, self.seeds(experiment)))
+        seeds = self.seeds(experiment, dataset, algorithm)
+        if seed not in seeds:
+            valid = ", ".join(map(str, seeds))
             raise ConfigError(f"{self.source}: experiment {experiment!r} has no seed {seed}; choose from {valid}")
         return Job(experiment, dataset, algorithm, text, tolerances[text], seed)
 
@@ -215,8 +242,9 @@ class Config:
     def _enumerate(self, experiment: str) -> Iterator[Job]:
         for dataset, run in self.experiments[experiment].runs.items():
             for algorithm, tolerances in run.algorithms.items():
+                seeds = self.seeds(experiment, dataset, algorithm)
                 for kappa in tolerances:
-                    for seed in self.seeds(experiment):
+                    for seed in seeds:
                         yield Job(experiment, dataset, algorithm, kappa_text(kappa), kappa, seed)
 
     def training(self, experiment: str, dataset: str, algorithm: str) -> dict[str, Any]:

@@ -109,7 +109,7 @@ def _selected_runs(config: Config, name: str, experiment: ExperimentModel, selec
         if algorithms and dataset in (selection.datasets or experiment.runs):
             runs[dataset] = run.model_copy(update={"algorithms": algorithms})
     seeds = config.seeds(name)[: selection.seeds or None]
-    return experiment.model_copy(update={"runs": runs, "seeds": seeds, "between": ""})
+    return experiment.model_copy(update={"runs": runs, "seeds": seeds, "more_seeds": {}, "between": ""})
 
 
 def as_yaml(params: ParamsModel) -> str:

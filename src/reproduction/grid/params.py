@@ -133,6 +133,9 @@ class ExperimentModel(StrictModel):
         "clipped_linear", description="stand-in for the indicator in the constraint: a name, or name and options"
     )
     seeds: Seeds | None = Field(None, description="seeds, if not the common ones")
+    more_seeds: dict[str, Seeds] = Field(
+        {}, description="by dataset, seeds of a second look, taken where a central comparison is open at the first"
+    )
     between: str = Field(
         "", description="experiment whose tolerances lie far apart and have these models of ours between them"
     )

@@ -63,3 +63,8 @@ CERTIFICATES = {
 """Columns of certificates with their titles; a run has at most one of them."""
 REPEAT_SD, REPEAT_MEAN = "_repeat_sd", "_repeat_mean"
 """Endings of the metrics that are standard deviation and mean over repeats of one fit on other drawn rows."""
+
+
+def at_share(share: float) -> str:
+    """Return the ending of the metrics of the model that a run would have returned after a share of its work."""
+    return f"_at_{share:g}_of_the_work"

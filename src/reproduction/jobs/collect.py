@@ -14,8 +14,9 @@ from partialfair.data.files import atomic_path, read_json
 from partialfair.data.intervals import Interval
 from partialfair.errors import DataError
 from partialfair.metrics import names as metric_names
+from partialfair.models.score_levels import level_of
 from reproduction.grid.config import Config, Job, job_settings
-from reproduction.grid.tidy import ABSOLUTE, METRIC_COLUMNS, REPEAT_MEAN, REPEAT_SD, RUN_COLUMNS
+from reproduction.grid.tidy import ABSOLUTE, METRIC_COLUMNS, REPEAT_MEAN, REPEAT_SD, RUN_COLUMNS, at_share
 
 
 def collect(
@@ -136,8 +137,10 @@ def _metric_rows(
             row = {"split": split, "metric": name, "value": value, "ci_low": low, "ci_high": high}
             yield {**key, **row, "status": metrics["status"], "reason": reasons.get(name) or metrics.get("reason")}
     for tolerance, level in metrics.get("levels", {}).items():  # further models of the same job
+        kappa, share = level_of(tolerance)
+        ending = at_share(share) if share < 1 else ""
         for name, value in level["values"].items():
-            row = {"kappa": float(tolerance), "split": "test", "metric": name, "value": value}
+            row = {"kappa": kappa, "split": "test", "metric": f"{name}{ending}", "value": value}
             yield {**key, **row, "status": metrics["status"], "reason": level["not_estimable"].get(name)}
     for tolerance, repeats in metrics.get("repeats", {}).items():  # the same fit on other drawn rows
         for name, values in repeats.items():

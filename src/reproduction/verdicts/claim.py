@@ -1,5 +1,6 @@
 """What a paper claims in words, and the test that decides each sentence: ``papers/<paper>/claims.yaml``."""
 
+import csv
 from collections import Counter
 from functools import cache
 from itertools import chain
@@ -15,7 +16,14 @@ from reproduction.grid import papers
 from reproduction.grid.checks import validated
 from reproduction.grid.params import StrictModel
 from reproduction.grid.reading import parse_strictly
-from reproduction.verdicts.declared_readings import Practical, Readings, fault_of_readings
+from reproduction.grid.tidy import at_share
+from reproduction.verdicts.declared_readings import (
+    Option,
+    Practical,
+    Readings,
+    claim_under_reading,
+    fault_of_readings,
+)
 
 TestName = Literal["better", "worse", "at_least", "similar", "steadier", "ordered", "monotone", "bound", "rate"]
 _Difference = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -53,6 +61,9 @@ class EqualFairness(StrictModel):
     every: bool = Field(True, description="at every level; otherwise on average over them")
     inner: Annotated[float, Field(ge=0, lt=0.5)] = Field(
         0.0, description="leave out this share of the range at either end, where few models lie"
+    )
+    share: Annotated[float, Field(gt=0, le=1)] = Field(
+        1.0, description="share of the work of the runs after which their models are compared"
     )
 
     @model_validator(mode="after")
@@ -252,7 +263,63 @@ def load(paper: str, root: Path = Path()) -> tuple[Claim, ...]:
         ConfigError: an entry is not a claim, or two have one name; the sentence names file, key and remedy.
     """
     path = papers.file(paper, papers.CLAIMS, root)
-    return _read(path, path.stat().st_mtime_ns) if path.is_file() else ()
+    claims = _read(path, path.stat().st_mtime_ns) if path.is_file() else ()
+    return tuple(_settled(claim, root / "reports") for claim in claims)
+
+
+def _settled(claim: Claim, reports: Path) -> Claim:
+    """Return a claim whose readings await nothing that has been run."""
+    options = chain(*claim.readings.options.values()) if claim.readings is not None else ()
+    if claim.readings is None or not any(option.awaits or option.once_run for option in options):
+        return claim
+    return claim.model_copy(update={"readings": claim.readings.settled(lambda option: _is_run(option, claim, reports))})
+
+
+def _is_run(option: Option, claim: Claim, reports: Path) -> bool:
+    """Whether everything that an option changes to is among the results: its experiments, and rows of its table."""
+    if not (option.awaits or option.once_run):
+        return True
+    changed = claim_under_reading(claim, (option,)) if option.changes else claim
+    names = [*option.experiments, *([option.against_experiment] if option.against_experiment else [])]
+    if changed.at_equal is not None and changed.at_equal.share < 1:
+        metric = f"{claim.metric}{at_share(changed.at_equal.share)}"
+        if not all(_has_metric(reports / name, metric, claim.method) for name in changed.experiments):
+            return False
+    table = changed.table
+    if table is not None and option.where and not _has_rows(reports / table.exhibit / f"{table.exhibit}.csv", table):
+        return False
+    return all((reports / name / "metrics.parquet").is_file() for name in names)
+
+
+def _has_rows(path: Path, table: FromTable) -> bool:
+    """Whether the table of an exhibit has rows with all the values that are asked for."""
+    if not path.is_file():
+        return False
+    with path.open(encoding="utf-8", newline="") as stream:
+        for row in csv.DictReader(stream):
+            if all(_same_cell(row.get(column), value) for column, value in table.where.items()):
+                return True
+    return False
+
+
+def _same_cell(cell: str | None, value: str | float | bool) -> bool:
+    """Whether a cell of a CSV file holds a value."""
+    if isinstance(value, str | bool) or not cell:
+        return cell == str(value)
+    try:
+        return float(cell) == value
+    except ValueError:
+        return False
+
+
+def _has_metric(folder: Path, metric: str, method: str) -> bool:
+    """Whether the collected metrics of an experiment have a metric of a method."""
+    path = folder / "metrics.parquet"
+    if not path.is_file():
+        return False
+    from pyarrow import parquet
+
+    return bool(parquet.read_table(path, filters=[("metric", "=", metric), ("algorithm", "=", method)]).num_rows)
 
 
 @cache

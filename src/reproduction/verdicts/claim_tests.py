@@ -6,7 +6,7 @@ same rule, and is ``undecided`` otherwise: then the line says which effect could
 """
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -14,7 +14,7 @@ from partialfair.data.intervals import format_interval
 from reproduction.statistics.effect import Effect, holm
 from reproduction.statistics.paired import increasing_trend
 from reproduction.statistics.power import detectable_inside, detectable_together, seeds_inside, seeds_together
-from reproduction.verdicts import multiverse, samples
+from reproduction.verdicts import look_levels, multiverse, samples
 from reproduction.verdicts.claim import Claim, ComparisonSide, KnownNull
 from reproduction.verdicts.evidence import Evidence
 from reproduction.verdicts.exhibit_tables import unreadable
@@ -130,20 +130,45 @@ class _Compared:
     side: ComparisonSide | None = None
 
 
+@dataclass(frozen=True)
+class DecidedComparison:
+    """One comparison of a claim with its verdict under the main reading."""
+
+    claim: Claim
+    cell: GridCell
+    side: ComparisonSide | None
+    verdict: str
+
+
+def comparisons(evidence: Evidence[Any], claims: Iterable[Claim]) -> Iterator[DecidedComparison]:
+    """Yield the comparisons of claims with their verdicts, corrected within families; without their other readings."""
+    for comparison, size in _corrected([each for claim in claims for each in _comparisons(evidence, claim)]):
+        verdict = _line(evidence, comparison, size).verdict
+        yield DecidedComparison(comparison.claim, comparison.cell, comparison.side, verdict)
+
+
+def _corrected(comparisons: Sequence[_Compared]) -> list[tuple[_Compared, int]]:
+    """Return comparisons with p-values corrected within families, each with the size of its family."""
+    families: dict[tuple[str, str], list[int]] = {}  # numbers of the comparisons
+    for number, comparison in enumerate(comparisons):
+        families.setdefault(family_of(comparison.claim), []).append(number)
+    corrected = [(comparison, 1) for comparison in comparisons]
+    for members in families.values():
+        # Holm (1979): the k-th smallest of m p-values is multiplied by m - k + 1, and made at least the one before it.
+        sides = [holm([comparisons[k].p[side] for k in members]) for side in (0, 1)]
+        tested = sum(not math.isnan(comparisons[k].p[0]) for k in members)
+        for k, holds, fails in zip(members, *sides, strict=True):
+            corrected[k] = replace(comparisons[k], p=(holds, fails)), max(tested, 1)
+    return corrected
+
+
 def lines(evidence: Evidence[Any], claims: Iterable[Claim]) -> Iterator[Line]:
     """Carry out the tests of claims; yield one line of the scorecard per comparison, corrected within families."""
     comparisons = [comparison for claim in claims for comparison in _comparisons(evidence, claim)]
     families: dict[tuple[str, str], list[int]] = {}  # numbers of the comparisons
     for number, comparison in enumerate(comparisons):
         families.setdefault(family_of(comparison.claim), []).append(number)
-    corrected, size = list(comparisons), [1] * len(comparisons)
-    for members in families.values():
-        # Holm (1979): the k-th smallest of m p-values is multiplied by m - k + 1, and made at least the one before it.
-        sides = [holm([comparisons[k].p[side] for k in members]) for side in (0, 1)]
-        tested = sum(not math.isnan(comparisons[k].p[0]) for k in members)
-        for k, holds, fails in zip(members, *sides, strict=True):
-            corrected[k], size[k] = replace(comparisons[k], p=(holds, fails)), max(tested, 1)
-    decided = [_line(evidence, comparison, m) for comparison, m in zip(corrected, size, strict=True)]
+    decided = [_line(evidence, comparison, size) for comparison, size in _corrected(comparisons)]
     for members in families.values():
         readings = [_under_readings(evidence, comparisons[k]) for k in members]
         family = multiverse.Family(evidence, readings, [decided[k].verdict for k in members])
@@ -266,7 +291,8 @@ def _line(evidence: Evidence[Any], comparison: _Compared, family_size: int) -> L
     if not average.tested:
         note = "; ".join(filter(None, ["one seed gives no test", measured.note]))
         return replace(measured, verdict="undecided", note=note)
-    verdict = "holds" if comparison.p[0] <= alpha else "fails" if comparison.p[1] <= alpha else "undecided"
+    decisive = look_levels.alpha(evidence, claim, cell, comparison.side)
+    verdict = "holds" if comparison.p[0] <= decisive else "fails" if comparison.p[1] <= decisive else "undecided"
     p_value = comparison.p[1] if verdict == "fails" else comparison.p[0]
     decided = replace(measured, verdict=verdict, statistic=_statistic(claim, sample, margin), p_value=p_value)
     return decided if verdict != "undecided" else _undecided(decided, claim, sample, margin, alpha / family_size)

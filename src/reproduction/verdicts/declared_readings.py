@@ -5,7 +5,7 @@ Every other reading changes one choice or several of them, and says why a carefu
 all readings together are a multiverse analysis (Steegen et al. 2016), or a specification curve (Simonsohn et al. 2020).
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import product
 from typing import Annotated, Any, Self
 
@@ -37,20 +37,33 @@ class Option(StrictModel):
     work: _Share | None = Field(None, description="of table: only this share of the work that both sides have done")
     limit: float | None = Field(None, description="of the claim")
     kappa: float | None = Field(None, description="of the claim")
-    awaits: str = Field("", description="what has to be run before it can be read so; then no other key")
+    share: _Share | None = Field(
+        None, description="of at_equal: the models that the runs would have returned after this share of their work"
+    )
+    where: dict[str, str | float | bool] = Field({}, description="of table: other values by column")
+    against_experiment: str = Field("", description="of against: where the other sides were trained")
+    once_run: bool = Field(False, description="leave the option out, in silence, until what it changes to has been run")
+    awaits: str = Field("", description="what has to be run before it can be read so; until then it is not settled")
 
     @property
     def changes(self) -> dict[str, Any]:
         """Return the keys of the claim that the option replaces, with their values."""
-        values = self.model_dump(exclude={"name", "because", "awaits"}, exclude_none=True)
-        return {key: value for key, value in values.items() if value != []}
+        values = self.model_dump(exclude={"name", "because", "awaits", "once_run"}, exclude_none=True)
+        return {key: value for key, value in values.items() if value not in ([], {}, "")}
 
     @model_validator(mode="after")
     def _says_something(self) -> Self:
-        """Refuse an option that changes nothing, or changes something that was not run."""
-        if bool(self.changes) == bool(self.awaits):
-            raise ValueError(f"option {self.name!r}: give either what it changes or what it awaits")
+        """Refuse an option that changes nothing and awaits nothing."""
+        if not self.changes and not self.awaits:
+            raise ValueError(f"option {self.name!r}: say what it changes, what it awaits, or both")
         return self
+
+    def settled(self, is_run: bool) -> "Option | None":
+        """Return the option without what it awaits where that has been run, else without what it changes."""
+        if not (self.changes and self.awaits):
+            return self if is_run or not self.once_run else None
+        settled = self.changes if is_run else {"awaits": self.awaits}
+        return Option.model_validate({"name": self.name, "because": self.because} | settled)
 
 
 class Readings(StrictModel):
@@ -78,6 +91,13 @@ class Readings(StrictModel):
                 if option.changes and option.changes in [earlier.changes for earlier in options[:number]]:
                     raise ValueError(f"{choice}: option {option.name!r} is equal to another one")
         return self
+
+    def settled(self, is_run: Callable[[Option], bool]) -> "Readings":
+        """Return the readings with every option as it stands once its runs are there, or are not."""
+        settled = {name: [option.settled(is_run(option)) for option in group] for name, group in self.options.items()}
+        options = {name: [option for option in group if option is not None] for name, group in settled.items()}
+        options = {name: group for name, group in options.items() if group}
+        return self.model_copy(update={"options": options, "main": {name: self.main[name] for name in options}})
 
     @property
     def awaited(self) -> dict[str, Option]:
@@ -118,10 +138,19 @@ def claim_under_reading(claim: Any, reading: tuple[Option | None, ...]) -> Any:
         changes |= option.changes
     update: dict[str, Any] = {key: changes[key] for key in ("experiments", "limit", "kappa") if key in changes}
     equal = {key: changes[key] for key in (*_AT_EQUAL, "inner") if key in changes}
+    equal |= {"share": changes["share"]} if "share" in changes else {}
     if equal:
         update["at_equal"] = claim.at_equal.model_copy(update=equal)
-    if "work" in changes:
-        update["table"] = claim.table.model_copy(update={"work": changes["work"]})
+    table = {"work": changes["work"]} if "work" in changes else {}
+    where: dict[str, Any] = {}
+    for option in filter(None, reading):  # choices may set different columns
+        where |= option.where
+    table |= {"where": claim.table.where | where} if where else {}
+    if table:
+        update["table"] = claim.table.model_copy(update=table)
+    if "against_experiment" in changes:
+        sides = [side.model_copy(update={"experiment": changes["against_experiment"]}) for side in claim.sides()]
+        update["against"] = sides
     return claim.model_copy(update=update)
 
 
@@ -140,9 +169,13 @@ def fault_of_readings(claim: Any) -> str:
 
 def _misplaced(claim: Any, changes: Mapping[str, Any]) -> str:
     """Return a key that an option changes and that the claim does not have; empty if there is none."""
-    equal = [key for key in changes if key in (*_AT_EQUAL, "inner")]
+    equal = [key for key in changes if key in (*_AT_EQUAL, "inner", "share")]
     if equal and claim.at_equal is None:
         return equal[0]
     if "work" in changes and (claim.table is None or not claim.table.common):
         return "work"
+    if "where" in changes and claim.table is None:
+        return "where"
+    if "against_experiment" in changes and not claim.against:
+        return "against_experiment"
     return "limit" if "limit" in changes and claim.limit is None else ""

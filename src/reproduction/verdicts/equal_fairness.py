@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from reproduction.grid.tidy import at_share
 from reproduction.statistics.effect import mean_effect
 from reproduction.statistics.frontier import FAR, Points, common_range, covered
 from reproduction.verdicts import frontiers
@@ -164,11 +165,17 @@ def _points(
     evidence: Evidence[Any], claim: Claim, cell: GridCell, side: ComparisonSide, violation: str
 ) -> dict[int, Points]:
     """Return (1 - violation, signed number) of a side's models by seed, as two vectors."""
+    assert claim.at_equal is not None
     pair = frontiers.TrainedMethod(side.experiment or cell.experiment, side.method or claim.method)
+    ending = at_share(claim.at_equal.share) if claim.at_equal.share < 1 else ""
+    partial = claim.model_copy(update={"metric": f"{claim.metric}{ending}"})
     models: dict[int, list[tuple[float, float]]] = {}
     for setting in frontiers.trained(evidence, pair, cell.dataset):
-        number = metric_values(evidence, claim, setting)
-        for seed, gap in evidence.values(setting, violation, claim.rows).items():
+        # A method without steps has no model after a share of its work, and is compared as it is.
+        gaps = evidence.values(setting, f"{violation}{ending}", claim.rows)
+        whole = ending and all(math.isnan(gap) for gap in gaps.values())
+        number = metric_values(evidence, claim if whole else partial, setting)
+        for seed, gap in (evidence.values(setting, violation, claim.rows) if whole else gaps).items():
             if not math.isnan(gap) and seed in number:
                 models.setdefault(seed, []).append((1 - gap, sign_of(claim) * number[seed]))
     return {seed: (np.array(points)[:, 0], np.array(points)[:, 1]) for seed, points in models.items()}

@@ -15,7 +15,7 @@ import numpy as np
 from reproduction.datasets.named import named_dataset
 from reproduction.statistics.effect import Effect, holm, mean_effect
 from reproduction.statistics.frontier import COVERED, Points
-from reproduction.verdicts import equal_fairness, letters
+from reproduction.verdicts import equal_fairness, letters, look_levels
 from reproduction.verdicts.claim import Claim, ComparisonSide, EqualFairness
 from reproduction.verdicts.declared_readings import claim_under_reading
 from reproduction.verdicts.evidence import Evidence
@@ -80,7 +80,9 @@ class Family:
     def __init__(self, evidence: Evidence[Any], members: Sequence[ClaimComparison], verdicts: Sequence[str]) -> None:
         self.evidence, self.members, self.verdicts = evidence, members, verdicts
         self.alpha = (1 - evidence.results.level) / 2
+        self._decisive = [look_levels.alpha(evidence, one.claim, one.cell, one.side) for one in members]
         self._pairs = [self._paired(comparison) for comparison in members]
+        self._other_pairs: dict[tuple[int, float, str | None], _Pairs] = {}
         self.count = max(
             (len(comparison.claim.readings.combinations()) for comparison in members if comparison.claim.readings),
             default=1,
@@ -128,6 +130,20 @@ class Family:
             return {}
         return equal_fairness.paired_models(self.evidence, comparison.claim, comparison.cell, comparison.side)
 
+    def _pairs_under(self, k: int, claim: Claim) -> _Pairs:
+        """Return the models of both sides under a reading, which may ask for other runs or a share of their work."""
+        comparison = self.members[k]
+        assert claim.at_equal is not None and comparison.side is not None
+        other = comparison.side
+        if claim.against != comparison.claim.against:  # all other sides under the reading are of one experiment
+            other = other.model_copy(update={"experiment": claim.sides()[0].experiment})
+        if claim.at_equal.share == 1 and other == comparison.side:
+            return self._pairs[k]
+        key = (k, claim.at_equal.share, other.experiment)
+        if key not in self._other_pairs:
+            self._other_pairs[key] = equal_fairness.paired_models(self.evidence, claim, comparison.cell, other)
+        return self._other_pairs[key]
+
     def _tests(self, seeds: set[int] | None, widened: bool = False, main_only: bool = False) -> list[list[PValues]]:
         """Return p-values by comparison and reading; the main reading stands in for readings that a claim lacks.
 
@@ -164,7 +180,7 @@ class Family:
 
     def _at_equal(self, k: int, claim: Claim, equal: EqualFairness, seeds: set[int] | None, widened: bool) -> PValues:
         comparison = self.members[k]
-        pairs = [pair for seed, pair in self._pairs[k].items() if seeds is None or seed in seeds]
+        pairs = [pair for seed, pair in self._pairs_under(k, claim).items() if seeds is None or seed in seeds]
         if not pairs:
             return PValues()
         _, levels, gains = equal_fairness.advantage(equal, pairs)
@@ -240,7 +256,7 @@ class Family:
             holds, fails = (self._corrected(tests, name, reading) for name in ("holds", "fails"))
             for k, test in enumerate(tests):
                 raw = test[reading].holds, test[reading].fails
-                spelt[k].append(letters.letter(raw, (holds[k], fails[k]), self.alpha))
+                spelt[k].append(letters.letter(raw, (holds[k], fails[k]), self._decisive[k]))
         return spelt
 
     def _words(self, tests: Sequence[Sequence[PValues]], spelt: Sequence[Sequence[str]]) -> list[Word]:

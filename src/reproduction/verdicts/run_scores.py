@@ -105,7 +105,7 @@ def _table(path: Path, changed: int) -> tuple[list[str], NDArray[Any], RunScores
 def values(evidence: "Evidence[Any]", setting: Setting, metric: str, split: str) -> dict[int, float]:
     """Return a metric by seed: NaN where a run's scores do not determine it; runs without scores are left out."""
     numbers = {}
-    for seed in evidence.config.seeds(setting.experiment):
+    for seed in evidence.config.seeds(setting.experiment, setting.dataset, setting.algorithm):
         stored = _stored(evidence, setting, seed)
         value = None if stored is None else _value(evidence, setting, metric, split, *stored)
         if value is not None:
@@ -186,7 +186,10 @@ def rows_of(root: Path, dataset: str, split_names: str, seed: int) -> Dataset:
 
 def pooled(evidence: "Evidence[Any]", setting: Setting, split: str) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Return the scores and the groups, (n,) each, of all runs of a setting together."""
-    runs = [scores(evidence, setting, seed, split) for seed in evidence.config.seeds(setting.experiment)]
+    runs = [
+        scores(evidence, setting, seed, split)
+        for seed in evidence.config.seeds(setting.experiment, setting.dataset, setting.algorithm)
+    ]
     scored = [rows for rows in runs if rows is not None]
     if not scored:
         return np.zeros(0), np.zeros(0, np.int64)

@@ -96,8 +96,10 @@ def note_missing_seeds(
     """
     if claim.table is not None or claim.pairing != "seed" or not cell.experiment:
         return measured
-    names = {cell.experiment, *(side.experiment or cell.experiment for side in sides)}
-    expected = len(set.intersection(*(set(evidence.config.seeds(name)) for name in names)))
+    names = {(cell.experiment, claim.method)}
+    names |= {(side.experiment or cell.experiment, side.method or claim.method) for side in sides}
+    seeds = [set(evidence.config.seeds(name, cell.dataset, method)) for name, method in names]
+    expected = len(set.intersection(*seeds))
     if n >= expected:
         return measured
     note = "; ".join(filter(None, [measured.note, f"{expected - n} of {expected} seeds lack a value"]))

@@ -16,6 +16,7 @@ from partialfair.data.auc_sets import PRESETS, cell_counts, cells_of
 from partialfair.errors import ConfigError, InfeasibleError
 from partialfair.metrics.on_request.auc_gap import signed_gap
 from partialfair.models.features import Standardiser
+from partialfair.models.score_levels import level_of
 from partialfair.models.stored import load_model
 from reproduction.datasets import simulated
 from reproduction.datasets.splits import make_split
@@ -54,13 +55,50 @@ def test_what_is_within_kappa_on_validation_rows_is_so_exactly(name, data, tmp_p
     fit = fitted(name, task, kappas=[0.02, 0.3])
     fit.model.save(tmp_path / "model.npz")
     stored = load_model(tmp_path / "model.npz")
-    assert set(stored.levels) == {"0.02", "0.3"} and stored.usable and stored.uses_group
+    whole = {key: model for key, model in stored.levels.items() if level_of(key)[1] == 1}
+    assert set(whole) == {"0.02", "0.3"} and stored.usable and stored.uses_group
     rows = task.validation
-    for kappa, model in ((0.1, stored), *((float(key), model) for key, model in stored.levels.items())):
+    for kappa, model in ((0.1, stored), *((float(key), model) for key, model in whole.items())):
         record = fit.chosen[f"kappa={kappa:g}"]
         delta = signed_gap(model.scores(rows.X, rows.group), rows.y, rows.group, PRESETS["group"], protected=0)
         assert delta == pytest.approx(record["validation_delta"], abs=1e-4)
         assert record["infeasible_on_val"] == (abs(record["validation_delta"]) > kappa)
+
+
+@pytest.mark.parametrize("model", ["linear", "network"])
+@pytest.mark.parametrize("name", ["sfls", "iqrc", "proxy_lagrangian", "correlation_penalty", "auc_post_processing"])
+def test_models_after_a_share_of_the_work_are_those_of_the_candidates_that_there_are_by_then(name, model, data):
+    """After half of the steps the stored model is what the whole rule chooses where the later candidates are struck."""
+    if (name, model) in (("sfls", "network"), ("iqrc", "linear")):
+        return
+    task = make_task(data, constraint="auc_gap_group")
+    options = {} if name in ("sfls", "iqrc") else {"model": model, "steps": 300, "marks": 5, "hidden": 3}
+    options |= {"by_steps": True} if name == "auc_post_processing" else {}
+    algorithm = plugins.load("algorithms", name).ALGORITHM
+    settings = algorithm.settings(**(QUICK[name] | options | {"kappas": [0.3]}))
+    fit = algorithm.fit(task, settings)
+    assert {level_of(key) for key in fit.model.levels if "@" in key} >= {(0.1, 0.5), (0.3, 0.5), (0.1, 0.25)}
+    pool = algorithm.pool(AUCRows.of(task, settings), settings, [0.1, 0.3])
+    early, allowed = pool.after(0.5)
+    if allowed is not None:
+        assert 0 < allowed.sum() < allowed.size
+    expected = early.model(choose(early.quality, 0.3, allowed).index).scores(task.train.X, task.train.group)
+    assert np.array_equal(fit.model.levels["0.3@0.5"].scores(task.train.X, task.train.group), expected)
+
+
+def test_an_inner_model_by_steps_is_chosen_on_validation_rows_as_the_rivals_are(data):
+    """Stopped early it ranks validation rows no worse than any mark of its path; in closed form nothing is tuned."""
+    task = make_task(data, constraint="auc_gap_group")
+    for name in ("auc_unconstrained", "auc_post_processing"):
+        algorithm = plugins.load("algorithms", name).ALGORITHM
+        options = QUICK.get(name, {}) | {"steps": 400, "marks": 6, "constants": [0.1, 1.0]}
+        closed, tuned = (algorithm.settings(**options, by_steps=by_steps) for by_steps in (False, True))
+        rows = AUCRows.of(task, tuned)
+        assert algorithm.pool(rows, closed, [0.1]).after(0.5) is None
+        assert algorithm.pool(rows, tuned, [0.1]).after(0.5) is not None
+    unconstrained = plugins.load("algorithms", "auc_unconstrained").ALGORITHM
+    pool = unconstrained.pool(rows, unconstrained.settings(steps=400, marks=6, by_steps=True), [np.inf])
+    assert pool.quality.auc[choose(pool.quality, np.inf).index] == pool.quality.auc.max()
 
 
 def test_two_fits_are_equal(data):
@@ -220,3 +258,15 @@ def test_algorithm_1_inside_lowers_the_level_and_ends_with_its_tolerance(data):
         for levels, tolerance in ((1, 1e-4), (3, 1e-4), (3, 1e9))
     )
     assert all_ > one == cut
+
+
+def test_what_the_theorems_speak_of_is_measured_with_the_exact_level_set_function(data):
+    """A longer call has the smaller error; its bound is never below the exact function by more than rounding."""
+    task = make_task(data, constraint="auc_gap_group")
+    errors = []
+    for steps in (100, 6000):
+        found = fitted("sfls", task, steps=steps, calls=1, kappa_train=[0.1], constants=[0.1]).chosen
+        errors.append(found["oracle_error"])
+    assert errors[0] > errors[1] > -1e-6
+    path = fitted("sfls", task, steps=6000, calls=3, kappa_train=[0.1], constants=[0.1]).chosen
+    assert path["largest_excess"] <= 1e-9

@@ -14,6 +14,7 @@ from papers.auc_fairness.algorithms.sigmoid_network import BLOCK, SigmoidNetwork
 from partialfair.algorithms.auc.level_set import LevelSetBudget, Rows, csr
 from partialfair.data.auc_sets import PRESETS
 from partialfair.kernels import sigmoid_network_steps as kernels
+from partialfair.kernels.pair_descent_steps import batch_gap, swap_update, swap_weights
 from tests.algorithms.auc.auc_toy import direct, random_rows
 
 
@@ -133,3 +134,44 @@ def test_iqrc_improves_and_stays_feasible():
     plain = pair_descent.DescentBudget(steps=2400, batch=50, marks=2)
     free = solve_penalty(network, rows, start, "plain", [0.0], [3.0], np.random.default_rng(4), plain)
     assert abs(values(free.snapshots[-1:])[0, 0] - f0[2]) < 0.04, "a loose IQRC is not the unconstrained method"
+
+
+def test_the_player_without_swap_regret_takes_the_known_first_step():
+    """Cotter et al. (2019), Algorithm 2, with two constraints: fixed point, exponentiated step, columns of sum 1."""
+    rng = np.random.default_rng(0)
+    scores, cells = rng.normal(size=(12, 1)), np.repeat(np.arange(4), 3)
+    table, kappa, eta = PRESETS["group"].table, np.array([0.05]), np.array([0.3])
+    matrix, weights = np.full((9, 1), 1 / 3), np.empty((3, 1))
+    swap_weights(matrix, weights)
+    assert weights.ravel() == pytest.approx(1 / 3)
+    delta = np.empty(1)
+    assert batch_gap(scores, cells, table, delta)
+    swap_update(scores, cells, table, matrix, weights, kappa, eta)
+    change = np.array([0.0, delta[0] - 0.05, -delta[0] - 0.05])
+    expected = np.exp(0.3 * np.outer(change, np.full(3, 1 / 3))) / 3
+    expected /= expected.sum(axis=0)
+    assert matrix.reshape(3, 3) == pytest.approx(expected, abs=1e-12)
+
+
+def test_the_weights_of_the_player_are_the_stationary_distribution():
+    rng = np.random.default_rng(1)
+    matrices = rng.random((3, 3, 5)) + 0.01
+    matrices /= matrices.sum(axis=0)
+    weights = np.empty((3, 5))
+    swap_weights(np.ascontiguousarray(matrices.reshape(9, 5)), weights)
+    assert weights.sum(axis=0) == pytest.approx(1.0)
+    for r in range(5):
+        assert matrices[:, :, r] @ weights[:, r] == pytest.approx(weights[:, r], abs=1e-12)
+
+
+def test_a_player_whose_constraint_is_violated_gives_it_the_weight():
+    """A gap of 1 that never closes takes the weight from the objective; one within kappa gives it to the objective."""
+    cells = np.array([0, 0, 1, 1, 2, 2, 3, 3])
+    table, eta = PRESETS["intra_group"].table, np.array([1.0])
+    first, second = np.array([3.0, 3, 1, 1, 0, 0, 2, 2])[:, None], np.array([3.0, 3, 1, 1, 3, 3, 1, 1])[:, None]
+    for scores, largest in ((first, (1, 2)), (second, (0,))):
+        matrix, weights = np.full((9, 1), 1 / 3), np.empty((3, 1))
+        for _ in range(200):
+            swap_weights(matrix, weights)
+            swap_update(scores, cells, table, matrix, weights, np.array([0.05]), eta)
+        assert weights[list(largest)].max() > 0.95

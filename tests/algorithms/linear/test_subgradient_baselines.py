@@ -8,7 +8,8 @@ from pydantic import ValidationError
 
 from papers.partial_fairness.algorithms import regularization, ssg
 from partialfair.algorithms.contract import Task
-from partialfair.algorithms.linear.problem import score_at
+from partialfair.algorithms.linear import idca
+from partialfair.algorithms.linear.problem import linear_problem, score_at
 from partialfair.algorithms.measure import measure
 from partialfair.errors import ConfigError
 from reproduction.datasets import simulated
@@ -89,7 +90,10 @@ def test_step_length_is_chosen_on_validation_rows(data):
 
 def test_ssg_chooses_by_loss_and_stays_within_its_tolerance(data):
     task = make_task(data, 0.1)
-    settings = SSG.settings(static=[1e-4, 5e-3], diminishing=[0.2, 2.0], tuning_steps=1000, total_steps=3000)
+    settings = SSG.settings(
+        static=[1e-4, 5e-3], diminishing=[0.2, 2.0], tuning_steps=1000, total_steps=3000,
+        selection="feasible_first", start="feasible",
+    )  # fmt: skip
     fit = SSG.fit(task, settings)
     assert set(fit.trace.candidates) == {"eps=0.0001", "eps=0.005", "eps=0.2/(t+1)", "eps=2/(t+1)"}
     at_tuning = {
@@ -102,9 +106,11 @@ def test_ssg_chooses_by_loss_and_stays_within_its_tolerance(data):
     assert max(records[-1].work for name, records in fit.trace.candidates.items() if name != fit.trace.result) == 1000
 
 
-def test_ssg_never_prefers_a_candidate_outside_its_own_tolerance(data):
+def test_feasible_first_never_prefers_a_candidate_outside_its_own_tolerance(data):
     """After 70 steps the smaller tolerance has overtaken the best point of the second, and no other is within yet."""
-    settings = SSG.settings(static=[5e-3], diminishing=[2.0], tuning_steps=70, total_steps=70)
+    settings = SSG.settings(
+        static=[5e-3], diminishing=[2.0], tuning_steps=70, total_steps=70, selection="feasible_first", start="feasible"
+    )
     fit = SSG.fit(make_task(data, 0.1), settings)
     last = {name: records[-1] for name, records in fit.trace.candidates.items()}
     assert last["eps=2/(t+1)"].objective < last["eps=0.005"].objective
@@ -112,9 +118,39 @@ def test_ssg_never_prefers_a_candidate_outside_its_own_tolerance(data):
     assert fit.trace.result == "eps=0.005"
 
 
+def test_the_printed_selection_takes_the_smallest_objective_feasible_or_not(data):
+    """Appendix G.7: "the smallest objective value at termination"; the infeasible candidate of the test above wins."""
+    settings = SSG.settings(
+        static=[5e-3], diminishing=[2.0], tuning_steps=70, total_steps=70, selection="printed", start="feasible"
+    )
+    assert SSG.settings().selection == "printed"
+    fit = SSG.fit(make_task(data, 0.1), settings)
+    assert fit.trace.result == "eps=2/(t+1)" and fit.trace.records[-1].violation > 2 / 70
+
+
+@pytest.mark.parametrize("algorithm", [SSG, idca.ALGORITHM])
+def test_a_start_at_zero_has_the_loss_and_the_constraints_of_zero(data, algorithm):
+    """At w = 0, thresholds included, scores are 0 and the loss is log 2; the feasible start is another point."""
+    task = make_task(data, 0.1)
+    problem = linear_problem(task)
+    zero = problem.state(np.zeros(problem.model.shape), np.zeros(problem.n_aux))
+    short = (
+        {"static": [1e-3], "diminishing": [], "tuning_steps": 1, "total_steps": 1}
+        if algorithm is SSG
+        else {"inner_steps": [1], "tolerances": [1e-3], "tuning_rounds": 1, "rounds": [1]}
+    )
+    first = {
+        start: algorithm.fit(task, algorithm.settings(**short, start=start)).trace.records[0].violation
+        for start in ("zero", "feasible")
+    }
+    assert first["zero"] == pytest.approx(float(problem.constraints(zero).max()), abs=1e-6)
+    assert first["feasible"] <= 1e-6 < 0.05 < first["zero"]
+    assert SSG.settings().start == "zero"
+
+
 def test_a_result_outside_what_the_method_accepts_misses_the_tolerance(data):
     task = make_task(data, 0.1)
-    settings = SSG.settings(static=[5e-3], diminishing=[], tuning_steps=1000, total_steps=1000)
+    settings = SSG.settings(static=[5e-3], diminishing=[], tuning_steps=1000, total_steps=1000, start="feasible")
     fit = SSG.fit(task, settings)
     assert fit.witness.accepted == pytest.approx(5e-3, abs=2e-5)
     moved = dataclasses.replace(fit.witness, aux=fit.witness.aux + 1.0)

@@ -14,7 +14,7 @@ from papers.dp_postprocessing.algorithms import dp_postproc, plug_in_regression,
 from partialfair.algorithms.contract import Task
 from partialfair.algorithms.measure import measure
 from partialfair.data.dataset import Dataset
-from partialfair.errors import InfeasibleError
+from partialfair.errors import ConfigError, InfeasibleError
 from partialfair.metrics import get
 from partialfair.models.stored import load_model
 from reproduction.datasets.stratified_splits import stratified_split
@@ -261,3 +261,14 @@ print(sorted(ended - began))
 def test_the_time_of_the_base_models_is_without_imports() -> None:
     done = subprocess.run([sys.executable, "-c", LOADED_WHILE_TIMED], capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
+def test_fewer_unlabeled_rows_are_the_first_of_them() -> None:
+    data = four_groups.load(Path())
+    task, _ = task_of(data, 1, "paper", 0.01)
+    settings = dp_postproc.DPPostprocSettings(unlabeled=100, rescale=False)
+    assert dp_postproc.unlabeled_rows(task, settings).n_rows == 100
+    np.testing.assert_array_equal(dp_postproc.unlabeled_rows(task, settings).X, task.validation.X[:100])
+    assert dp_postproc.prepare(task, settings).dual.n_rows == 100
+    with pytest.raises(ConfigError, match="unlabeled: 10000000 rows .* give at most as many"):
+        dp_postproc.unlabeled_rows(task, settings.model_copy(update={"unlabeled": 10_000_000}))

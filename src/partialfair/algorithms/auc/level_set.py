@@ -129,11 +129,13 @@ class LevelSetRuns:
         calls: the oracle calls.
         snapshots: (S, p) weights of all runs at all marks of all calls.
         run: (S,) run of each snapshot.
+        work: (S,) share of the budget of steps that had been taken at each snapshot.
     """
 
     calls: list[Call]
     snapshots: Vector
     run: NDArray[np.int64]
+    work: Vector
 
 
 def marked_steps(steps: int, marks: int) -> NDArray[np.int64]:
@@ -181,7 +183,7 @@ def solve(
     level = np.full(c.size, budget.c1 * budget.c2**2)  # f0 of the constant score, above the minimum
     active = np.arange(c.size)
     calls: list[Call] = []
-    candidates: list[tuple[Vector, NDArray[np.int64]]] = []
+    kept: list[tuple[Vector, NDArray[np.int64], float]] = []
     for number in range(budget.calls):
         batches = random.integers(0, rows.cells.size, (budget.steps, budget.batch))
         shape = (rows.X.shape[1], active.size)
@@ -200,9 +202,9 @@ def solve(
         full[:, active] = mean
         extreme[active] = np.abs(np.concatenate([a, b, alpha])).max(axis=0)
         calls.append(Call(level.copy(), upper, full, extreme))
-        for snapshot in snapshots[averaged]:
+        for snapshot, mark in zip(snapshots[averaged], np.repeat(marks, 2)[averaged], strict=True):
             good = np.isfinite(snapshot).all(axis=0)
-            candidates.append((snapshot[:, good].T, active[good]))
+            kept.append((snapshot[:, good].T, active[good], (number + mark / budget.steps) / budget.calls))
         if report is not None:
             low, high = np.nanmin(upper[active]), np.nanmax(upper[active])
             report(f"call {number + 1}: {active.size} runs, U from {low:.4f} to {high:.4f}")
@@ -210,5 +212,16 @@ def solve(
         if not active.size:
             break
         level[active] += upper[active] / (2 * budget.theta)
-    weights, run = (np.concatenate(column) for column in zip(*candidates, strict=True))
-    return LevelSetRuns(calls, weights, run)
+    return LevelSetRuns(calls, *joined_snapshots(kept))
+
+
+def joined_snapshots(
+    kept: Sequence[tuple[Vector, NDArray[np.int64], float]],
+) -> tuple[Vector, NDArray[np.int64], Vector]:
+    """Snapshots (S, p) of all marks with the run (S,) and the share of the work (S,) of each.
+
+    Args:
+        kept: by mark, the snapshots (s, p), their runs (s,), and the share of the work that had been done.
+    """
+    weights, runs, work = zip(*kept, strict=True)
+    return np.concatenate(weights), np.concatenate(runs), np.repeat(work, [len(run) for run in runs])

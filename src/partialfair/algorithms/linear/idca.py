@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 
@@ -21,15 +21,18 @@ class IDCASettings(Settings):
         inner_steps, tolerances: candidates for T and eps; every pair is tried.
         tuning_rounds: outer iterations after which the pair with the best validation accuracy is chosen.
         rounds: candidates for K, the number of outer iterations of the chosen pair.
-        closed_grid: cover both ends of the interval with ranks, which the paper's grid does not
+        closed_grid: cover both ends of the interval with ranks, or with "interior" neither; by default its start alone
             (see :class:`partialfair.algorithms.linear.augmented_lagrangian.ALMSettings`).
+        start: "zero" starts from zero weights and thresholds, as the paper does; "feasible" from weights and thresholds
+            that satisfy the constraints.
     """
 
     inner_steps: list[PositiveInt] = Field([150, 200], min_length=1)
     tolerances: list[PositiveFloat] = Field([5e-4, 1e-3, 2e-3, 5e-3], min_length=1)
     tuning_rounds: PositiveInt = 50
     rounds: list[PositiveInt] = Field([100, 150, 200, 250, 300, 350, 400], min_length=1)
-    closed_grid: bool = False
+    closed_grid: bool | Literal["interior"] = False
+    start: Literal["zero", "feasible"] = "feasible"
 
     @model_validator(mode="after")
     def _rounds_follow_tuning(self) -> "IDCASettings":
@@ -60,7 +63,7 @@ class IDCA(Algorithm[IDCASettings]):
         """The fits of tasks that differ in kappa alone; their candidates are columns of one computation."""
         tasks = [replace(task, closed_grid=settings.closed_grid) for task in tasks]
         pairs = [Configuration(steps, eps) for steps in settings.inner_steps for eps in settings.tolerances]
-        candidates = [start_runs(self.problem(task), pairs) for task in tasks]
+        candidates = [start_runs(self.problem(task), pairs, zero=settings.start == "zero") for task in tasks]
         for task in tasks:
             task.report(f"tuning {len(pairs)} pairs (T, eps) for {settings.tuning_rounds} outer iterations")
         owners = [task for task, runs in zip(tasks, candidates, strict=True) for _ in runs]

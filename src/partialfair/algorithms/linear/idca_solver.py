@@ -57,9 +57,12 @@ class Run:
     checkpoints: dict[int, tuple[Vector, Vector]] = field(default_factory=dict)
 
 
-def start_runs(problem: LinearProblem, configurations: Sequence[Configuration]) -> list[Run]:
-    """Runs at the feasible start: zero weights, and thresholds that suit them."""
-    return [Run(configuration, *problem.start()) for configuration in configurations]
+def start_runs(problem: LinearProblem, configurations: Sequence[Configuration], zero: bool = False) -> list[Run]:
+    """Runs at the feasible start, or with all weights and thresholds ``zero``."""
+    starts = [problem.start() for _ in configurations]
+    if zero:
+        starts = [(np.zeros_like(params), np.zeros_like(aux)) for params, aux in starts]
+    return [Run(configuration, *start) for configuration, start in zip(configurations, starts, strict=True)]
 
 
 def advance(

@@ -118,6 +118,17 @@ def log_loss(scores: NDArray, y: NDArray, group: NDArray, interval: Any = FULL, 
 
 
 @guards.of_rows
+def worse_than_constant(
+    scores: NDArray, y: NDArray, group: NDArray, interval: Any = FULL, threshold: float = 0.0
+) -> float:
+    """1 where the mean log loss exceeds log 2, that of the constant prediction 1/2, else 0.
+
+    Its mean over runs is the share of runs that diverged.
+    """
+    return float(log_loss(scores, y, group, interval, threshold) > np.log(2.0))
+
+
+@guards.of_rows
 def loss_difference(scores: NDArray, y: NDArray, group: NDArray, interval: Any = FULL, threshold: float = 0.0) -> float:
     """Return the mean log loss of group 0 minus that of group 1, with its sign.
 
@@ -231,6 +242,7 @@ METRICS = {
     "wasserstein1": Metric(wasserstein1, "1-Wasserstein distance of predictions"),
     "wasserstein2_squared": Metric(wasserstein2_squared, "squared 2-Wasserstein distance of predictions"),
     "log_loss": Metric(log_loss, "mean log loss"),
+    "worse_than_constant": Metric(worse_than_constant, "runs whose log loss exceeds that of a constant"),
     "loss_difference": Metric(loss_difference, "mean log loss of group 0 minus that of group 1"),
     "loss_gap": Metric(loss_gap, "difference of mean log losses"),
     "loss_gap_positive": Metric(loss_gap_positive, "difference of mean log losses, label +1"),

@@ -222,7 +222,7 @@ def _reference_line(context: Context[IntervalBars], setting: Setting) -> Line | 
         return None
     reference = Setting(str(name), setting.dataset, "unconstrained", math.inf)
     fairness, accuracy, reasons = [], [], []
-    for seed in context.config.seeds(setting.experiment):
+    for seed in context.config.seeds(setting.experiment, setting.dataset, setting.algorithm):
         test_scores, reason = run_files.test_scores(context, reference, seed)
         if test_scores is None:
             reasons.append(reason)

@@ -121,7 +121,7 @@ def reproduce(context: MeanStdTableContext, row: Published) -> ReproducedNumber:
         return ReproducedNumber(None, "not run")
     where = f"{row.metric} of {setting.experiment}, {split} rows"
     band_limits = band(context, row, _spread(context, row, setting))
-    excluded = len(context.config.seeds(setting.experiment)) - estimate.n
+    excluded = len(context.config.seeds(setting.experiment, setting.dataset, setting.algorithm)) - estimate.n
     note = f"{excluded} runs without a value are left out" if excluded else ""
     null_values = _null_values(context, setting, row)
     if statistic == "std":
