@@ -16,7 +16,7 @@ from partialfair.errors import PartialFairError
 from reproduction.grid.folder import require_room, settle_times, share_with_group
 from reproduction.jobs.resume import record_run
 from reproduction.jobs.second_look import second_look_lines
-from reproduction.grid.workflow import TRAINING_MEMORY, Grid, asked, folder_of, set_environment
+from reproduction.grid.workflow import TRAINING_MEMORY, Grid, with_parameters, folder_of, set_environment
 
 COMMAND = Command.read(sys.argv, workflow.main_snakefile) if workflow.is_main_process else Command()
 try:

@@ -16,10 +16,10 @@ rule evaluate:
     benchmark:
         f"logs/benchmarks/evaluate/{paths.RUN_KEY}.tsv"
     # A network on the CPU gives the same scores on any number of threads.
-    threads: 1 if CONFIG.params.threads == 1 else asked(lambda wildcards: GRID.scoring_threads(wildcards.algorithm))
+    threads: 1 if CONFIG.params.threads == 1 else with_parameters(lambda wildcards: GRID.scoring_threads(wildcards.algorithm))
     resources:
-        mem_mb=asked(lambda wildcards, attempt: attempt * GRID.memory(wildcards.dataset, 1500, 10)),
-        runtime=asked(lambda wildcards, attempt: attempt * GRID.scoring_minutes(wildcards.dataset, wildcards.algorithm)),
+        mem_mb=with_parameters(lambda wildcards, attempt: attempt * GRID.memory(wildcards.dataset, 1500, 10)),
+        runtime=with_parameters(lambda wildcards, attempt: attempt * GRID.scoring_minutes(wildcards.dataset, wildcards.algorithm)),
     params:
         settings=GRID.evaluation.settings,
         code=GRID.evaluation.code,

@@ -15,9 +15,9 @@ rule train:
         f"logs/benchmarks/train/{paths.RUN_KEY}.tsv"
     threads: CONFIG.params.threads
     resources:
-        mem_mb=asked(lambda wildcards, attempt: attempt * GRID.memory(wildcards.dataset, *TRAINING_MEMORY)),
-        runtime=asked(lambda wildcards, attempt: attempt * 120),
-        gpu=0 if CONFIG.params.device == "cpu" else asked(lambda wildcards: GRID.gpus(wildcards.algorithm)),
+        mem_mb=with_parameters(lambda wildcards, attempt: attempt * GRID.memory(wildcards.dataset, *TRAINING_MEMORY)),
+        runtime=with_parameters(lambda wildcards, attempt: attempt * 120),
+        gpu=0 if CONFIG.params.device == "cpu" else with_parameters(lambda wildcards: GRID.gpus(wildcards.algorithm)),
     params:
         # A change of either reruns the job: what params.yaml says of it, and the source it can execute.
         settings=GRID.run.settings,
