@@ -19,7 +19,9 @@ rule evaluate:
     threads: 1 if CONFIG.params.threads == 1 else with_parameters(lambda wildcards: GRID.scoring_threads(wildcards.algorithm))
     resources:
         mem_mb=with_parameters(lambda wildcards, attempt: attempt * GRID.memory(wildcards.dataset, 1500, 10)),
-        runtime=with_parameters(lambda wildcards, attempt: attempt * GRID.scoring_minutes(wildcards.dataset, wildcards.algorithm)),
+        runtime=with_parameters(
+            lambda wildcards, attempt: attempt * GRID.scoring_minutes(wildcards.dataset, wildcards.algorithm)
+        ),
     params:
         settings=GRID.evaluation.settings,
         code=GRID.evaluation.code,
