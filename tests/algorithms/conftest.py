@@ -33,8 +33,8 @@ def make_problem(
     return problem, X, y, group
 
 
-def witness(problem, found, **options):
-    """A solution as a witness: objective, violation and certificate are computed from it."""
+def evaluated_point(problem, found, **options):
+    """A solution as an evaluated point: objective, violation and certificate are computed from it."""
     return LinearPoint(problem, found.params, found.aux, **options)
 
 

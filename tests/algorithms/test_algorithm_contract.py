@@ -107,7 +107,7 @@ def check_contract(name, algorithm, data, folder):
     assert np.array_equal(stored, scores), "the stored model is another one"
     if name not in PAIRWISE:
         loss = training_loss(name, algorithm, task, fit)
-        assert measured.objective == pytest.approx(loss, abs=1e-5), "the witness is not that of the model"
+        assert measured.objective == pytest.approx(loss, abs=1e-5), "the evaluated point is not that of the model"
     assert not fit.trace.candidates or fit.trace.records, "the trace does not say which candidate was chosen"
     again = attempt(algorithm, make_task(data, task.kappa, family), settings).fit
     repeated = again.model.scores(task.validation.X, task.validation.group)
@@ -203,7 +203,9 @@ class Restless(Plain):
 class Flattering(type(plugins.load("algorithms", "unconstrained").ALGORITHM)):
     def fit(self, task, settings):
         fit = super().fit(task, settings)
-        return dataclasses.replace(fit, witness=dataclasses.replace(fit.witness, params=0.9 * fit.witness.params))
+        return dataclasses.replace(
+            fit, evaluated_point=dataclasses.replace(fit.evaluated_point, params=0.9 * fit.evaluated_point.params)
+        )
 
 
 class Undecided(Plain):

@@ -1,4 +1,4 @@
-"""Status, violation and certificate of a fit, held against a witness whose every number is given."""
+"""Status, violation and certificate of a fit, held against an evaluated point whose every number is given."""
 
 import dataclasses
 import math
@@ -7,14 +7,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from partialfair.algorithms.contract import Certificate, Fit, Witness
+from partialfair.algorithms.contract import Certificate, EvaluatedPoint, Fit
 from partialfair.algorithms.measure import ROUNDING, measure
 
 KAPPA = 0.05
 
 
 @dataclasses.dataclass(eq=False)
-class Given(Witness):
+class Given(EvaluatedPoint):
     """What a method says of its point."""
 
     loss: float = 0.3
@@ -45,7 +45,9 @@ def certificate(value, kind="kkt"):
 def measured(kappa="tolerance", failure="", task_kappa=KAPPA, **given):
     task = SimpleNamespace(kappa=task_kappa, loss="logistic")
     return measure(
-        SimpleNamespace(kappa=kappa), task, Fit(SimpleNamespace(usable=True), witness=Given(**given), failure=failure)
+        SimpleNamespace(kappa=kappa),
+        task,
+        Fit(SimpleNamespace(usable=True), evaluated_point=Given(**given), failure=failure),
     )
 
 

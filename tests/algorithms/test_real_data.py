@@ -86,7 +86,7 @@ def test_every_certificate_is_of_the_rows_it_was_fitted_on(dataset):
     task, _ = make_task(dataset("law_school"), "partial_statistical_parity", [[0.7, 1.0]], 0.1)
     found = fit("alm", task)
     other = dataclasses.replace(task, train=task.validation)
-    elsewhere = dataclasses.replace(found.fit.witness, problem=linear_problem(other))
+    elsewhere = dataclasses.replace(found.fit.evaluated_point, problem=linear_problem(other))
     assert elsewhere.objective() != pytest.approx(found.measured.objective, abs=1e-4)
 
 

@@ -7,7 +7,16 @@ import numpy as np
 import pytest
 
 from partialfair import plugins
-from partialfair.algorithms.contract import Algorithm, Fit, Settings, Task, Trace, Witness, linear_score, unsuitable
+from partialfair.algorithms.contract import (
+    Algorithm,
+    EvaluatedPoint,
+    Fit,
+    Settings,
+    Task,
+    Trace,
+    linear_score,
+    unsuitable,
+)
 from partialfair.data.dataset import Dataset
 from partialfair.errors import PluginError
 from partialfair.models.linear import LinearScore
@@ -86,7 +95,7 @@ def test_the_constraint_of_a_task_is_blamed_for_its_own_errors(few: Dataset, mon
         train.attempt(algorithm, task(few, PDP), algorithm.settings())
 
 
-class Stumbling(Witness):
+class Stumbling(EvaluatedPoint):
     """Knows its result, and no point on the way to it."""
 
     def objective(self) -> float:
@@ -104,7 +113,7 @@ def test_a_witness_that_stumbles_over_records_is_named(tmp_path: Path, few: Data
 
     fit = Slope().fit(task(few, PDP), Settings())
     trace = Trace({"a": [Record(0, 0, 0.5, 0.0, 0.0, point=1)]}, "a")
-    fit = dataclasses.replace(fit, witness=Stumbling(), trace=trace)
+    fit = dataclasses.replace(fit, evaluated_point=Stumbling(), trace=trace)
     with pytest.raises(PluginError, match=r"algorithm Slope: its records failed at test_attempt.py.*ZeroDivisionError"):
         train.store(Slope(), task(few, PDP), fit, tmp_path)
     assert list(tmp_path.iterdir()) == []

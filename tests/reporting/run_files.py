@@ -56,7 +56,7 @@ def params():
     return {
         "seeds": SEEDS,
         "experiments": experiments,
-        "exhibits": {name: {"title": name, "caption": "Look."} | entry for name, entry in exhibits.items()},
+        "exhibits": {name: {"title": name, "caption": "PlotStyle."} | entry for name, entry in exhibits.items()},
     }
 
 

@@ -35,7 +35,7 @@ def params():
         "kappa_scale": "absolute", "runs": {"acs_income": run},
     }  # fmt: skip
     table = {
-        "kind": "levels", "title": "Table 2", "caption": "Look.", "experiments": ["acs"],
+        "kind": "levels", "title": "Table 2", "caption": "PlotStyle.", "experiments": ["acs"],
         "tolerance": {"accuracy": 0.01, "fairness": 0.05},
     }  # fmt: skip
     return {"seeds": [0, 1], "experiments": {"acs": experiment}, "exhibits": {"table2": table}}

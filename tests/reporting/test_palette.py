@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from partialfair import plugins
-from partialfair.algorithms.contract import Look
+from partialfair.algorithms.contract import PlotStyle
 from partialfair.errors import PluginError
 from partialfair.pages import palette
 from reproduction.exhibits import style
@@ -78,7 +78,7 @@ def test_a_figure_takes_the_colours_of_the_page():
     assert "stroke: var(--tone-blue,#0072b2)" in shown and "fill: var(--page)" in shown and "#123456" in shown
 
 
-@pytest.mark.parametrize("look", [3, Look("nocolour", "?")])
+@pytest.mark.parametrize("look", [3, PlotStyle("nocolour", "?")])
 def test_a_look_that_cannot_be_drawn_is_refused_in_a_sentence(monkeypatch, look):
     plugin = SimpleNamespace(label="Mine", look=look)
     monkeypatch.setattr(style.plugins, "names", lambda _: ["mine"])

@@ -308,7 +308,7 @@ def both_on_drawn_rows(name: str) -> tuple[Any, Any]:
     for k in range(40):
         optimiser.zero_grad()
         if lagrangian is None:
-            draw = streams.at(k)[0]
+            draw = streams.drawn_at(k)[0]
             parts = iter([slice(0, 1), slice(1, None, 2), slice(2, None, 2)])
 
             def sample(size: int, draw: Any = draw, parts: Any = parts) -> Any:
@@ -318,7 +318,7 @@ def both_on_drawn_rows(name: str) -> tuple[Any, Any]:
 
             ghost.backward(sample, draw.level)
         else:
-            objective, first, second = (part.at(k)[0] for part in streams)
+            objective, first, second = (part.drawn_at(k)[0] for part in streams)
             if name == "switching":
                 functions = (lambda f=f, r=r: f(r) for f, r in ((loss, objective), (values, second), (values, first)))
                 lagrangian(*functions).backward()

@@ -83,7 +83,7 @@ def test_slacks_give_the_bits_of_the_papers_runs(dtype: Any, proximal: float) ->
     state = {name: np.zeros((RUNS, M)) for name in rule.STATE}
     resets = 0
     for k in range(200):
-        objective, first, second = (stream.at(k) for stream in streams)
+        objective, first, second = (stream.drawn_at(k) for stream in streams)
         values, pull_back = problem.constraints(x, first)
         weights = rule.weigh(state, values, problem.constraints(x, second)[0], k)
         gradient = problem.gradient(x, objective)
@@ -109,7 +109,7 @@ def test_switching_gives_the_bits_of_the_papers_runs(dtype: Any) -> None:
     rule = Switching(0.05, tolerance=0.6, decay_start=3, tolerance_decay=0.9, steps_per_pass=10)
     theirs, x, on_loss = method.start(problem, start(dtype)), start(dtype), 0
     for k in range(200):
-        objective, first, second = (stream.at(k) for stream in streams)
+        objective, first, second = (stream.drawn_at(k) for stream in streams)
         holds = rule.holds(problem.constraints(x, first)[0], k)
         again, pull_back = problem.constraints(x, second)
         on_constraint = dtype(rule.constraint_lr) * pull_back(rule.weigh({}, again, again, k).constraints)

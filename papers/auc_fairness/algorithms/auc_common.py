@@ -23,7 +23,7 @@ from papers.auc_fairness.algorithms.pair_descent import DescentBudget
 from partialfair import plugins
 from partialfair.algorithms.auc.level_set import PairLoss, Rows
 from partialfair.algorithms.auc.quadratic_auc import QuadraticAUC, SetMoments
-from partialfair.algorithms.contract import Algorithm, Fit, Record, Task, Trace, Witness, unsuitable
+from partialfair.algorithms.contract import Algorithm, EvaluatedPoint, Fit, Record, Task, Trace, unsuitable
 from partialfair.algorithms.tuning import AUC_WITHIN, Choice, select
 from partialfair.data.auc_sets import FourSets, cell_counts, cells_of, preset
 from partialfair.data.dataset import Dataset
@@ -252,7 +252,7 @@ def choose(quality: Quality, kappa: float, allowed: NDArray[np.bool_] | None = N
 
 
 @dataclass(frozen=True, eq=False)
-class AUCPoint(Witness):
+class AUCPoint(EvaluatedPoint):
     """A model on the training rows; it is stationary for nothing that is known.
 
     Attributes:
@@ -331,12 +331,14 @@ class AUCAlgorithm(Algorithm[S]):
                 f"{pool.tags[i]}{note}"
             )
         main = models.pop(task.kappa)
-        witness = AUCPoint(rows, main, pool.objective(places[0]))
-        record = Record(1, len(pool.quality.auc), witness.loss, witness.violation(), time.process_time(), main)
+        evaluated_point = AUCPoint(rows, main, pool.objective(places[0]))
+        record = Record(
+            1, len(pool.quality.auc), evaluated_point.loss, evaluated_point.violation(), time.process_time(), main
+        )
         tag = pool.tags[places[0]]
         levels = {f"{kappa:g}": other for kappa, other in models.items()} | early_models(pool, targets, only_same)
         model = ScoreLevels(main, levels)
-        return Fit(model, facts, Trace({tag: [record]}, tag), witness)
+        return Fit(model, facts, Trace({tag: [record]}, tag), evaluated_point)
 
 
 def chosen(pool: Pool, kappa: float, only_same: bool, allowed: NDArray[np.bool_] | None = None) -> Choice:

@@ -17,7 +17,7 @@ from papers.auc_fairness.algorithms.auc_common import (
 )
 from papers.auc_fairness.algorithms.auc_pools import affine_models, descent_pool
 from papers.auc_fairness.algorithms.pair_networks import surrogate_values
-from partialfair.algorithms.contract import Look
+from partialfair.algorithms.contract import PlotStyle
 from partialfair.data.dataset import Dataset
 from partialfair.kernels.cell_auc import rescaled_win_tables
 
@@ -46,7 +46,7 @@ class AUCPostProcessing(AUCAlgorithm[PostProcessingSettings]):
     settings = PostProcessingSettings
     label = "Post-processing"
     paper = "AUC fairness paper, section 6"
-    look = Look("#CC79A7", "D", (0, (3, 1)))
+    look = PlotStyle("#CC79A7", "D", (0, (3, 1)))
 
     def applies_to(self, constraint: str, data: Dataset) -> str | None:
         """Gaps that compare rows of different groups."""

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from papers.auc_fairness.algorithms.auc_common import AUCAlgorithm, AUCRows, Pool, UnconstrainedSettings
 from papers.auc_fairness.algorithms.auc_pools import descent_pool, linear_pool
-from partialfair.algorithms.contract import Look
+from partialfair.algorithms.contract import PlotStyle
 
 
 class AUCUnconstrained(AUCAlgorithm[UnconstrainedSettings]):
@@ -13,7 +13,7 @@ class AUCUnconstrained(AUCAlgorithm[UnconstrainedSettings]):
     settings = UnconstrainedSettings
     label = "Unconstrained"
     paper = "AUC fairness paper, appendix E.2"
-    look = Look("#262626", "*")
+    look = PlotStyle("#262626", "*")
     constrained = False
 
     def pool(self, rows: AUCRows, settings: UnconstrainedSettings, targets: Sequence[float]) -> Pool:

@@ -6,7 +6,7 @@ from pydantic import Field, PositiveFloat
 
 from papers.auc_fairness.algorithms.auc_common import AUCAlgorithm, AUCRows, ModelSettings, Pool
 from papers.auc_fairness.algorithms.auc_pools import descent_pool
-from partialfair.algorithms.contract import Look
+from partialfair.algorithms.contract import PlotStyle
 from partialfair.data.dataset import Dataset
 
 
@@ -22,7 +22,7 @@ class CorrelationPenalty(AUCAlgorithm[CorrelationPenaltySettings]):
     settings = CorrelationPenaltySettings
     label = "Correlation penalty"
     paper = "AUC fairness paper, section 6"
-    look = Look("#009E73", "^", (0, (4, 1, 1, 1)))
+    look = PlotStyle("#009E73", "^", (0, (4, 1, 1, 1)))
 
     def applies_to(self, constraint: str, data: Dataset) -> str | None:
         """The group AUC gap alone: the correlation does not see labels."""

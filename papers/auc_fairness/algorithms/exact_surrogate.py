@@ -7,7 +7,7 @@ from pydantic import PositiveFloat, PositiveInt
 
 from papers.auc_fairness.algorithms.auc_common import AUCAlgorithm, AUCRows, AUCSettings, Pool
 from papers.auc_fairness.algorithms.auc_pools import linear_pool
-from partialfair.algorithms.contract import Look
+from partialfair.algorithms.contract import PlotStyle
 
 
 class ExactSurrogateSettings(AUCSettings):
@@ -32,7 +32,7 @@ class ExactSurrogate(AUCAlgorithm[ExactSurrogateSettings]):
     settings = ExactSurrogateSettings
     label = "Exact surrogate (not in the paper)"
     paper = "this project"
-    look = Look("#6b6b6b", "x", (0, (1.5, 1)))
+    look = PlotStyle("#6b6b6b", "x", (0, (1.5, 1)))
 
     def pool(self, rows: AUCRows, settings: ExactSurrogateSettings, targets: Sequence[float]) -> Pool:
         """One candidate per slack, and the unconstrained model."""

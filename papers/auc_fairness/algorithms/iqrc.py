@@ -9,7 +9,7 @@ from papers.auc_fairness.algorithms.auc_common import AUCAlgorithm, AUCRows, Poo
 from papers.auc_fairness.algorithms.auc_pools import network_of, network_pool
 from papers.auc_fairness.algorithms.pair_networks import solve_iqrc
 from papers.auc_fairness.algorithms.sfls import LevelSetSettings
-from partialfair.algorithms.contract import Look
+from partialfair.algorithms.contract import PlotStyle
 
 
 class IQRCSettings(LevelSetSettings):
@@ -34,7 +34,7 @@ class IQRC(AUCAlgorithm[IQRCSettings]):
     settings = IQRCSettings
     label = "Level-set (IQRC)"
     paper = "AUC fairness paper, Algorithm 3"
-    look = Look("#56B4E9", "P")
+    look = PlotStyle("#56B4E9", "P")
 
     def pool(self, rows: AUCRows, settings: IQRCSettings, targets: Sequence[float]) -> Pool:
         """Snapshots of networks for every training tolerance and step constant, tagged by both."""

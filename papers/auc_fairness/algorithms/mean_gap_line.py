@@ -7,7 +7,7 @@ from pydantic import Field
 
 from papers.auc_fairness.algorithms.auc_common import AUCAlgorithm, AUCRows, AUCSettings, Pool
 from papers.auc_fairness.algorithms.auc_pools import linear_pool
-from partialfair.algorithms.contract import Look
+from partialfair.algorithms.contract import PlotStyle
 
 
 class MeanGapLineSettings(AUCSettings):
@@ -34,7 +34,7 @@ class MeanGapLine(AUCAlgorithm[MeanGapLineSettings]):
     settings = MeanGapLineSettings
     label = "Mean-gap line (not in the paper)"
     paper = "this project"
-    look = Look("#E69F00", "v", (0, (6, 1, 1, 1)))
+    look = PlotStyle("#E69F00", "v", (0, (6, 1, 1, 1)))
 
     def pool(self, rows: AUCRows, settings: MeanGapLineSettings, targets: Sequence[float]) -> Pool:
         """One candidate per point of the line."""

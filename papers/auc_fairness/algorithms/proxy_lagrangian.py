@@ -5,7 +5,7 @@ from typing import Literal
 
 from papers.auc_fairness.algorithms.auc_common import AUCAlgorithm, AUCRows, ModelSettings, Pool
 from papers.auc_fairness.algorithms.auc_pools import descent_pool
-from partialfair.algorithms.contract import Look
+from partialfair.algorithms.contract import PlotStyle
 
 
 class ProxyLagrangianSettings(ModelSettings):
@@ -29,7 +29,7 @@ class ProxyLagrangian(AUCAlgorithm[ProxyLagrangianSettings]):
     settings = ProxyLagrangianSettings
     label = "Proxy-Lagrangian"
     paper = "AUC fairness paper, section 6"
-    look = Look("#D55E00", "s", (0, (5, 1.5)))
+    look = PlotStyle("#D55E00", "s", (0, (5, 1.5)))
 
     def pool(self, rows: AUCRows, settings: ProxyLagrangianSettings, targets: Sequence[float]) -> Pool:
         """Snapshots of descent for every target tolerance, ascending."""

@@ -11,7 +11,7 @@ from papers.auc_fairness.algorithms.auc_pools import linear_pool
 from partialfair.algorithms.auc import level_set
 from partialfair.algorithms.auc.level_set import Call, LevelSetBudget, Vector
 from partialfair.algorithms.auc.quadratic_auc import slack_of
-from partialfair.algorithms.contract import Look
+from partialfair.algorithms.contract import PlotStyle
 
 
 class LevelSetSettings(AUCSettings, LevelSetBudget):
@@ -46,7 +46,7 @@ class SFLS(AUCAlgorithm[LevelSetSettings]):
     settings = LevelSetSettings
     label = "Level-set (SFLS)"
     paper = "AUC fairness paper, Algorithms 1 and 2"
-    look = Look("#0072B2", "o")
+    look = PlotStyle("#0072B2", "o")
 
     def pool(self, rows: AUCRows, settings: LevelSetSettings, targets: Sequence[float]) -> Pool:
         """Snapshots of SFLS for every training tolerance and step constant, tagged by both."""

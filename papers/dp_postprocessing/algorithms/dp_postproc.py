@@ -17,7 +17,17 @@ from papers.dp_postprocessing.algorithms import per_step
 from papers.dp_postprocessing.algorithms.regression_base import Scale, by_dataset, fit_base, parity_only, scale_of
 from papers.dp_postprocessing.algorithms.stochastic_approximation import DualSteps, Preset, Schedule, minimise, shift_of
 from partialfair import seeding
-from partialfair.algorithms.contract import Algorithm, Certificate, Fit, Look, Record, Settings, Task, Trace, Witness
+from partialfair.algorithms.contract import (
+    Algorithm,
+    Certificate,
+    EvaluatedPoint,
+    Fit,
+    PlotStyle,
+    Record,
+    Settings,
+    Task,
+    Trace,
+)
 from partialfair.algorithms.regression import proximal_newton
 from partialfair.algorithms.regression.fair_dual import Dual, split, spread
 from partialfair.data.dataset import Dataset
@@ -95,7 +105,7 @@ class Prepared:
 
 
 @dataclass(frozen=True, eq=False)
-class PostProcessed(Witness):
+class PostProcessed(EvaluatedPoint):
     """A point (Lambda, V) of the dual of the unlabeled rows.
 
     Attributes:
@@ -139,7 +149,7 @@ class PostProcessed(Witness):
 class Solved:
     """What an optimiser did at one tolerance: its point, steps, processor time before and after, and recorded D."""
 
-    witness: PostProcessed
+    evaluated_point: PostProcessed
     steps: int
     clock: tuple[float, float]
     path: Vector
@@ -148,10 +158,14 @@ class Solved:
     @property
     def records(self) -> list[Record]:
         """Two records, of start and end, both with the final loss and violation."""
-        loss, excess, zero = self.witness.objective(), self.witness.violation(), np.zeros(self.witness.dual.shape)
+        loss, excess, zero = (
+            self.evaluated_point.objective(),
+            self.evaluated_point.violation(),
+            np.zeros(self.evaluated_point.dual.shape),
+        )
         return [
             Record(0, 0, loss, excess, self.clock[0], zero),
-            Record(1, self.steps, loss, excess, self.clock[1], self.witness.difference),
+            Record(1, self.steps, loss, excess, self.clock[1], self.evaluated_point.difference),
         ]
 
 
@@ -161,7 +175,7 @@ class DPPostproc(Algorithm[DPPostprocSettings]):
     settings = DPPostprocSettings
     label = "Post-processing"
     paper = "DP post-processing paper, Algorithm 1"
-    look = Look("#0072B2", "o")
+    look = PlotStyle("#0072B2", "o")
 
     def applies_to(self, constraint: str, data: Dataset) -> str | None:
         """Tables with real-valued labels under parity of the distribution of predictions."""
@@ -184,18 +198,23 @@ class DPPostproc(Algorithm[DPPostprocSettings]):
             beta=prepared.dual.beta,
             theta=prepared.scale.atoms(prepared.dual.shape[1] // 2),
             scale=prepared.scale.back,
-            difference=main.witness.difference,
+            difference=main.evaluated_point.difference,
             group_names=task.train.group_names,
             feature_names=task.train.feature_names,
             level_eps=np.array(levels[1:]),
-            level_differences=np.array([solution.witness.difference for solution in solutions[1:]]),
+            level_differences=np.array([solution.evaluated_point.difference for solution in solutions[1:]]),
             repeat_eps=np.array([eps for eps, _ in again]),
             repeat_differences=np.array([difference for _, difference in again]),
             trace_steps=np.arange(1, len(main.path) + 1) * stride if stride else np.zeros(0, np.int64),
             trace=main.path.astype(np.float32),
         )
         candidates = {f"eps={eps:.3g}": solution.records for eps, solution in zip(levels, solutions, strict=True)}
-        return Fit(model, trace=Trace(candidates, next(iter(candidates))), witness=main.witness, failure=main.failure)
+        return Fit(
+            model,
+            trace=Trace(candidates, next(iter(candidates))),
+            evaluated_point=main.evaluated_point,
+            failure=main.failure,
+        )
 
 
 def _repeated(
@@ -219,7 +238,7 @@ def _path(task: Task, settings: DPPostprocSettings, prepared: Prepared, levels: 
     before = None
     for eps in sorted(set(levels), reverse=True):
         solutions[eps] = _solve(task, settings, prepared, eps, before)
-        before = solutions[eps].witness.difference
+        before = solutions[eps].evaluated_point.difference
     return [solutions[eps] for eps in levels]
 
 
@@ -237,12 +256,12 @@ def _solve(task: Task, settings: DPPostprocSettings, prepared: Prepared, eps: fl
     else:
         point, steps, path = _stochastic(task, settings, prepared, dual, (eps, 0))
     clock = began, time.process_time()
-    witness = PostProcessed(dual, point, 1.0 / prepared.smoothness, task.kappa, accepted, accepted)
+    evaluated_point = PostProcessed(dual, point, 1.0 / prepared.smoothness, task.kappa, accepted, accepted)
     task.report(
-        f"eps {eps:.3g}: risk {witness.objective():.5f}, excess {witness.violation():+.1e}, "
-        f"gradient mapping {witness.certificate().value:.1e}"
+        f"eps {eps:.3g}: risk {evaluated_point.objective():.5f}, excess {evaluated_point.violation():+.1e}, "
+        f"gradient mapping {evaluated_point.certificate().value:.1e}"
     )
-    return Solved(witness, steps, clock, path, failure)
+    return Solved(evaluated_point, steps, clock, path, failure)
 
 
 def unlabeled_rows(task: Task, settings: DPPostprocSettings) -> Dataset:

@@ -9,7 +9,7 @@ from pydantic import Field, PositiveInt
 
 from papers.dp_postprocessing.algorithms import plug_ins
 from papers.dp_postprocessing.algorithms.regression_base import fit_base, regression_only, scale_of
-from partialfair.algorithms.contract import Algorithm, Fit, Look, Record, Settings, Task, Trace, Witness
+from partialfair.algorithms.contract import Algorithm, EvaluatedPoint, Fit, PlotStyle, Record, Settings, Task, Trace
 from partialfair.data.dataset import Dataset
 from partialfair.models.grid_predictor import GridPredictor
 
@@ -23,7 +23,7 @@ class PlugInSettings(Settings):
 
 
 @dataclass(frozen=True, eq=False)
-class Regressed(Witness):
+class Regressed(EvaluatedPoint):
     """A regressor on the training rows, which no constraint concerns."""
 
     model: GridPredictor
@@ -48,7 +48,7 @@ class PlugInRegression(Algorithm[PlugInSettings]):
     settings = PlugInSettings
     label = "Base models"
     paper = "DP post-processing paper, section 6"
-    look = Look("#262626", "*")
+    look = PlotStyle("#262626", "*")
     constrained = False
 
     def applies_to(self, constraint: str, data: Dataset) -> str | None:
@@ -72,12 +72,12 @@ class PlugInRegression(Algorithm[PlugInSettings]):
             group_names=task.train.group_names,
             feature_names=task.train.feature_names,
         )
-        witness = Regressed(model, task.train)
-        risk = witness.objective()
+        evaluated_point = Regressed(model, task.train)
+        risk = evaluated_point.objective()
         task.report(f"training risk {risk:.6f}")
         records = [Record(0, 0, risk, 0.0, began), Record(1, 1, risk, 0.0, ended)]
         trace = Trace({"least_squares": records}, "least_squares")
-        return Fit(model, trace=trace, witness=witness)
+        return Fit(model, trace=trace, evaluated_point=evaluated_point)
 
 
 def warm_up() -> None:

@@ -16,7 +16,17 @@ from pydantic import Field, NonNegativeFloat, PositiveInt
 
 from papers.dp_postprocessing.algorithms.reduction_solver import ROUNDS, Mixture, Sample, solve
 from papers.dp_postprocessing.algorithms.regression_base import parity_only
-from partialfair.algorithms.contract import Algorithm, Certificate, Fit, Look, Record, Settings, Task, Trace, Witness
+from partialfair.algorithms.contract import (
+    Algorithm,
+    Certificate,
+    EvaluatedPoint,
+    Fit,
+    PlotStyle,
+    Record,
+    Settings,
+    Task,
+    Trace,
+)
 from partialfair.data.dataset import Dataset
 from partialfair.errors import ConfigError
 from partialfair.models.level_mixture import LevelMixture, with_intercept
@@ -45,7 +55,7 @@ class ReductionSettings(Settings):
 
 
 @dataclass(frozen=True, eq=False)
-class Reduced(Witness):
+class Reduced(EvaluatedPoint):
     """A mixture on the labeled rows, as the point of a saddle-point problem."""
 
     sample: Sample
@@ -83,7 +93,7 @@ class RegressionReduction(Algorithm[ReductionSettings]):
     settings = ReductionSettings
     label = "Reduction (ADW)"
     paper = "Agarwal, Dudik and Wu (2019)"
-    look = Look("#D55E00", "s", (0, (5, 1.5)))
+    look = PlotStyle("#D55E00", "s", (0, (5, 1.5)))
 
     def applies_to(self, constraint: str, data: Dataset) -> str | None:
         """Tables with real-valued labels under parity of the distribution of predictions."""
@@ -118,7 +128,7 @@ class RegressionReduction(Algorithm[ReductionSettings]):
             group_names=task.train.group_names,
             feature_names=task.train.feature_names,
         )
-        return Fit(model, trace=Trace(candidates, next(iter(candidates))), witness=solutions[0])
+        return Fit(model, trace=Trace(candidates, next(iter(candidates))), evaluated_point=solutions[0])
 
 
 def sample_of(task: Task, settings: ReductionSettings, low: float, high: float) -> Sample:

@@ -11,11 +11,11 @@ from papers.partial_fairness.algorithms.networks import (
     DeepIDCASettings,
     Training,
     load_state,
-    part,
+    under_prefix,
     untrainable,
     validation_accuracy,
 )
-from partialfair.algorithms.contract import Algorithm, Fit, Look, Record, Task, Trace
+from partialfair.algorithms.contract import Algorithm, Fit, PlotStyle, Record, Task, Trace
 from partialfair.algorithms.tuning import ACCURATE_WITHIN, select
 from partialfair.data.dataset import Dataset
 from partialfair.seeding import generator
@@ -36,7 +36,7 @@ class DeepIDCA(Algorithm[DeepIDCASettings]):
     settings = DeepIDCASettings
     label = "Network, stochastic IDCA"
     paper = "Partial fairness paper, appendix G.9"
-    look = Look("#0072B2", "o")
+    look = PlotStyle("#0072B2", "o")
     needs_gpu = True
     general = False
 
@@ -123,7 +123,7 @@ class _Run:
         value = problem.value(state.x)
         if not np.isfinite(value.objective):
             return False
-        accuracy = validation_accuracy(self.task, problem.function, problem.parts(state.x)[0])
+        accuracy = validation_accuracy(self.task, problem.function, problem.weights_and_aux(state.x)[0])
         self._keep(_Candidate(state.x, state.round, accuracy, value.violation, state.multipliers))
         # In place of millions of weights the record holds the training scores: the true violation follows from them.
         steps = state.round * self.settings.inner_steps
@@ -135,26 +135,26 @@ class _Run:
         )
         return True
 
-    def _keep(self, other: _Candidate) -> None:
+    def _keep(self, challenger: _Candidate) -> None:
         """Keep the better of two; all of them would be more than the memory holds."""
         best = self.best
         if best is None or (best.round == 0 and self.settings.start == "constant"):
-            self.best = other  # a constant start stands only until there is another
+            self.best = challenger  # a constant start stands only until there is another
             return
-        pair = best, other
+        pair = best, challenger
         qualities = {
-            "validation_accuracy": [one.accuracy for one in pair],
-            "violation": [one.violation for one in pair],
+            "validation_accuracy": [candidate.accuracy for candidate in pair],
+            "violation": [candidate.violation for candidate in pair],
         }
         self.best = pair[select(qualities, ACCURATE_WITHIN, limit=self.settings.tolerance).index]
 
     def _result(self, problem: Any) -> Fit:
-        """The fit of the best outer iterate so far, with its witness."""
+        """The fit of the best outer iterate so far, with its evaluated point."""
         from papers.partial_fairness.algorithms.network_problem import NetworkPoint
 
         best = self.best
         assert best is not None
-        w, aux = problem.parts(best.x)
+        w, aux = problem.weights_and_aux(best.x)
         problem.function.put(w)
         chosen = {
             "round": best.round,
@@ -163,8 +163,8 @@ class _Run:
             "weights": problem.function.size,
             "start_epoch": self.training.best[1],
         }
-        witness = NetworkPoint(problem, best.x, best.multipliers)
-        return Fit(self.training.model(w, aux), chosen, Trace({"idca": self.records}, "idca"), witness)
+        evaluated_point = NetworkPoint(problem, best.x, best.multipliers)
+        return Fit(self.training.model(w, aux), chosen, Trace({"idca": self.records}, "idca"), evaluated_point)
 
     def _arrays(self, state: Any) -> Arrays:
         """Everything that the next outer iteration and the choice depend on."""
@@ -192,7 +192,7 @@ class _Run:
         if arrays is None or "queues" not in arrays:
             return None
         function = self.training.function
-        load_state(function.network, part(arrays, "net/"))
+        load_state(function.network, under_prefix(arrays, "net/"))
         accuracy, epoch = arrays["start/epoch"].tolist()
         self.training.best = (accuracy, int(epoch), {})
         number, best_accuracy, violation = arrays["best/rest"].tolist()

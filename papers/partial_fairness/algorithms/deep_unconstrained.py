@@ -5,7 +5,7 @@ import time
 import numpy as np
 
 from papers.partial_fairness.algorithms.networks import NetworkSettings, Training, untrainable
-from partialfair.algorithms.contract import Algorithm, Fit, Look, Record, Task, Trace
+from partialfair.algorithms.contract import Algorithm, Fit, PlotStyle, Record, Task, Trace
 from partialfair.data.dataset import Dataset
 
 
@@ -15,7 +15,7 @@ class DeepUnconstrained(Algorithm[NetworkSettings]):
     settings = NetworkSettings
     label = "Network, unconstrained"
     paper = "this project"
-    look = Look("#262626", "*")
+    look = PlotStyle("#262626", "*")
     needs_gpu = True
     constrained = False
     general = False

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from papers.partial_fairness.algorithms.pairwise_baseline import PairwiseBaseline
 from papers.partial_fairness.algorithms.pairwise_moments import Pair
-from partialfair.algorithms.contract import Look
+from partialfair.algorithms.contract import PlotStyle
 
 
 class InterGroup(PairwiseBaseline):
@@ -15,12 +15,12 @@ class InterGroup(PairwiseBaseline):
     """
 
     label = "Inter-group"
-    look = Look("#CC79A7", "D", (0, (3, 1)))
+    look = PlotStyle("#CC79A7", "D", (0, (3, 1)))
     by_class = True
 
-    def pairs(self, k: int, other: int) -> Sequence[Pair]:
+    def pairs(self, k: int, k_other: int) -> Sequence[Pair]:
         """Positives and negatives of group k (subsets 2k+1, 2k) against the opposite class of the other group."""
-        return [(2 * k + 1, 2 * other), (2 * k, 2 * other + 1)]
+        return [(2 * k + 1, 2 * k_other), (2 * k, 2 * k_other + 1)]
 
 
 ALGORITHM = InterGroup()

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from papers.partial_fairness.algorithms.pairwise_baseline import PairwiseBaseline
 from papers.partial_fairness.algorithms.pairwise_moments import Pair
-from partialfair.algorithms.contract import Look
+from partialfair.algorithms.contract import PlotStyle
 
 
 class IntraGroup(PairwiseBaseline):
@@ -14,12 +14,12 @@ class IntraGroup(PairwiseBaseline):
     """
 
     label = "Intra-group"
-    look = Look("#E69F00", "v", (0, (6, 1, 1, 1, 1, 1)))
+    look = PlotStyle("#E69F00", "v", (0, (6, 1, 1, 1, 1, 1)))
     by_class = True
 
-    def pairs(self, k: int, other: int) -> Sequence[Pair]:
+    def pairs(self, k: int, k_other: int) -> Sequence[Pair]:
         """Positives against negatives of group k, negatives against positives of the other group."""
-        return [(2 * k + 1, 2 * k), (2 * other, 2 * other + 1)]
+        return [(2 * k + 1, 2 * k), (2 * k_other, 2 * k_other + 1)]
 
 
 ALGORITHM = IntraGroup()

@@ -8,7 +8,7 @@ import torch
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from partialfair.algorithms.contract import Certificate, Witness
+from partialfair.algorithms.contract import Certificate, EvaluatedPoint
 from partialfair.constraints.program import HingeProgram
 from partialfair.data.dataset import Matrix
 from partialfair.models.network import BATCH
@@ -58,7 +58,7 @@ class NetworkProblem:
         """The flat vector of weights and auxiliary variables."""
         return torch.cat([w, torch.as_tensor(aux, dtype=w.dtype, device=w.device)])
 
-    def parts(self, x: torch.Tensor) -> tuple[torch.Tensor, Vector]:
+    def weights_and_aux(self, x: torch.Tensor) -> tuple[torch.Tensor, Vector]:
         """Weights and auxiliary variables of a point."""
         return x[: self.function.size], to_numpy(x[self.function.size :])
 
@@ -69,7 +69,7 @@ class NetworkProblem:
 
     def value(self, x: torch.Tensor) -> Value:
         """Scores of all training rows at a point, with loss and largest constraint value."""
-        w, aux = self.parts(x)
+        w, aux = self.weights_and_aux(x)
         scores = self.function.all_scores(w, self.X, self.group)
         loss = float(np.logaddexp(0.0, -self.y * scores).mean())
         return Value(scores, aux, loss, float(self.program.values(scores, aux).max()))
@@ -100,13 +100,13 @@ class NetworkProblem:
 
     def gradient(self, x: torch.Tensor, multipliers: Vector) -> torch.Tensor:
         """Gradient of ``f0 + sum_i multipliers_i f_i`` on all training rows, batch by batch."""
-        w, aux = self.parts(x)
+        w, aux = self.weights_and_aux(x)
         scores = self.function.all_scores(w, self.X, self.group)
         residual, by_aux = self.program.vjp(scores, aux, multipliers)
         residual = residual - self.y * expit(-self.y * scores) / len(self.y)
         out = torch.zeros_like(w)
-        for first in range(0, len(self.y), BATCH):
-            rows = np.arange(first, min(first + BATCH, len(self.y)))
+        for start in range(0, len(self.y), BATCH):
+            rows = np.arange(start, min(start + BATCH, len(self.y)))
             leaf = w.detach().requires_grad_()
             h = self.function.scores(leaf, self.function.inputs(self.X, self.group, rows))
             out += torch.autograd.grad(h, leaf, torch.as_tensor(residual[rows], dtype=h.dtype, device=h.device))[0]
@@ -118,7 +118,7 @@ class NetworkProblem:
 
 
 @dataclass(frozen=True, eq=False)
-class NetworkPoint(Witness):
+class NetworkPoint(EvaluatedPoint):
     """A point of the problem.
 
     Attributes:
@@ -149,7 +149,7 @@ class NetworkPoint(Witness):
 
     def certificate(self) -> Certificate:
         """Norm of the Lagrangian's gradient with the method's multipliers, in units of that at a constant score."""
-        function, w = self.problem.function, self.problem.parts(self.x)[0]
+        function, w = self.problem.function, self.problem.weights_and_aux(self.x)[0]
         function.put(w)
         function.network.make_constant(0.0)
         constant = self.problem.point(function.start(), self.problem.program.start)

@@ -179,8 +179,8 @@ class Training:
         order = generator("training order", data.name, self.task.seed, self.epoch).permutation(data.n_rows)
         y, total = torch.as_tensor(data.y, dtype=torch.float32, device=function.device), 0.0
         function.network.train()
-        for first in range(0, data.n_rows - data.n_rows % batch or data.n_rows, batch):
-            rows = order[first : first + batch]
+        for start in range(0, data.n_rows - data.n_rows % batch or data.n_rows, batch):
+            rows = order[start : start + batch]
             inputs = function.inputs(data.X, data.group, rows)
             with torch.autocast(function.device.type, torch.bfloat16, enabled=function.autocast):
                 scores = function.network(*inputs)
@@ -208,11 +208,11 @@ class Training:
         arrays = self.task.checkpoint.load() if self.task.checkpoint is not None else None
         if arrays is None or "losses" not in arrays:
             return
-        load_state(self.function.network, part(arrays, "net/"))
+        load_state(self.function.network, under_prefix(arrays, "net/"))
         self.epoch, self.losses = int(arrays["epoch"]), tuple(arrays["losses"].tolist())
-        self.best = float(arrays["best_accuracy"]), int(arrays["best_epoch"]), part(arrays, "best/")
+        self.best = float(arrays["best_accuracy"]), int(arrays["best_epoch"]), under_prefix(arrays, "best/")
         state = optimiser.state_dict()
-        for name, values in part(arrays, "adam/").items():
+        for name, values in under_prefix(arrays, "adam/").items():
             index, slot = name.split("/")
             state["state"].setdefault(int(index), {})[slot] = torch.from_numpy(values)
         optimiser.load_state_dict(state)
@@ -246,6 +246,6 @@ def load_state(network: Any, state: Arrays) -> None:
     network.load_state_dict({name: torch.from_numpy(np.array(values)) for name, values in state.items()})
 
 
-def part(arrays: Arrays, prefix: str) -> Arrays:
+def under_prefix(arrays: Arrays, prefix: str) -> Arrays:
     """The arrays whose names begin with ``prefix``, without it."""
     return {name.removeprefix(prefix): values for name, values in arrays.items() if name.startswith(prefix)}

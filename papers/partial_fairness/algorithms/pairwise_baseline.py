@@ -29,7 +29,7 @@ class PairwiseBaseline(Algorithm[PairwiseSettings]):
     by_class: ClassVar[bool]
 
     @abstractmethod
-    def pairs(self, k: int, other: int) -> Sequence[Pair]:
+    def pairs(self, k: int, k_other: int) -> Sequence[Pair]:
         """Pairs of subsets (a, b) whose terms ``E sigma(s_a - s_b) - 1/2`` add up to the constraint of k, other."""
 
     def applies_to(self, constraint: str, data: Dataset) -> str | None:
@@ -56,10 +56,12 @@ class PairwiseBaseline(Algorithm[PairwiseSettings]):
                 f"largest constraint {record.violation:.1e}, {record.work} Newton steps"
             )
 
-        found = solve(problem, settings=settings, report=report)
-        witness = LinearPoint(problem, found.params, found.aux, active_within=1e-3 * task.kappa)
-        trace = Trace({"barrier": found.records}, "barrier")
-        return Fit(score_at(task, found.params), trace=trace, witness=witness, failure=found.failure)
+        solution = solve(problem, settings=settings, report=report)
+        evaluated_point = LinearPoint(problem, solution.params, solution.aux, active_within=1e-3 * task.kappa)
+        trace = Trace({"barrier": solution.records}, "barrier")
+        return Fit(
+            score_at(task, solution.params), trace=trace, evaluated_point=evaluated_point, failure=solution.failure
+        )
 
     def problem(self, task: Task) -> PairwiseProblem:
         """The training problem: one constraint per ordered pair of groups."""
@@ -73,9 +75,9 @@ class PairwiseBaseline(Algorithm[PairwiseSettings]):
             rows.X,
             rows.y,
             subsets,
-            [self.pairs(k, other) for k, other in orders],
+            [self.pairs(k, k_other) for k, k_other in orders],
             task.kappa,
-            [f"pairs of group {k} and group {other} <= {task.kappa:g}" for k, other in orders],
+            [f"pairs of group {k} and group {k_other} <= {task.kappa:g}" for k, k_other in orders],
             standardiser=task.standardiser,
             uses_group=task.uses_group,
         )

@@ -71,9 +71,9 @@ class PairwiseMoments:
 
     def score_moments(self, u: Vector) -> tuple[Vector, Vector]:
         """Mean and variance (S,) of the scores of every subset."""
-        own = u[self.subset_group]
-        return np.einsum("sj,sj->s", self.mean, own), np.einsum(
-            "si,sij,sj->s", own, self.covariance, own, optimize=True
+        of_group = u[self.subset_group]
+        return np.einsum("sj,sj->s", self.mean, of_group), np.einsum(
+            "si,sij,sj->s", of_group, self.covariance, of_group, optimize=True
         )
 
     def values(self, u: Vector) -> Vector:
@@ -118,9 +118,9 @@ def subset_moments(design: GroupedDesign) -> tuple[Vector, Vector]:
     """Mean rows (S, d+1) and population covariances (S, d+1, d+1) of the design's subsets; empty ones get 0."""
     counts = np.diff(design.starts)
     n_subsets, width = counts.size, design.n_features + 2
-    second = np.zeros((n_subsets, width, width))
+    second_moments = np.zeros((n_subsets, width, width))
     ones, dense, dense_columns, starts, _ = design.plain_arrays
-    gram(ones, dense, dense_columns, starts, np.arange(n_subsets), np.ones(design.n_rows), second)
-    second = mirrored(second[:, :-1, :-1] / np.maximum(counts, 1)[:, None, None])
-    mean = second[:, 0, :].copy()
-    return mean, second - mean[:, :, None] * mean[:, None, :]
+    gram(ones, dense, dense_columns, starts, np.arange(n_subsets), np.ones(design.n_rows), second_moments)
+    second_moments = mirrored(second_moments[:, :-1, :-1] / np.maximum(counts, 1)[:, None, None])
+    mean = second_moments[:, 0, :].copy()
+    return mean, second_moments - mean[:, :, None] * mean[:, None, :]

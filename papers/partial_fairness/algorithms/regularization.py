@@ -9,7 +9,7 @@ from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 
 from papers.partial_fairness.algorithms.subgradient import PenalisedPoint, Penalty, Run, advance, start_runs
 from partialfair.algorithms import tuning
-from partialfair.algorithms.contract import Algorithm, Fit, Look, Settings, Task, Trace
+from partialfair.algorithms.contract import Algorithm, Fit, PlotStyle, Settings, Task, Trace
 from partialfair.algorithms.linear.problem import LinearProblem, linear_problem, score_at
 from partialfair.data.intervals import for_groups, measure
 from partialfair.errors import ConfigError
@@ -54,7 +54,7 @@ class Regularization(Algorithm[RegularizationSettings]):
     settings = RegularizationSettings
     label = "Regularization"
     paper = "Partial fairness paper, appendix G.4"
-    look = Look("#56B4E9", "P", (0, (1.5, 1)))
+    look = PlotStyle("#56B4E9", "P", (0, (1.5, 1)))
     kappa = "weight"
     general = False
     together = frozenset({"kappa"})
@@ -69,9 +69,9 @@ class Regularization(Algorithm[RegularizationSettings]):
         weights = [penalty_weight(task, problem, settings.weight) for task in tasks]
         candidates = [start_runs(problem, [Penalty(weight, step) for step in settings.steps]) for weight in weights]
         _advance(problem, tasks, candidates, settings.tuning_steps, lanes_for(len(settings.steps)))
-        best = [_best(*each) for each in zip(tasks, candidates, weights, strict=True)]
+        best = [_best(*candidate) for candidate in zip(tasks, candidates, weights, strict=True)]
         _advance(problem, tasks, [[run] for run in best], settings.total_steps)
-        return [_fit(problem, *each) for each in zip(tasks, candidates, best, weights, strict=True)]
+        return [_fit(problem, *candidate) for candidate in zip(tasks, candidates, best, weights, strict=True)]
 
 
 def _advance(

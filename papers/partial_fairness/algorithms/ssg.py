@@ -8,7 +8,7 @@ from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 
 from papers.partial_fairness.algorithms.subgradient import Run, Switching, advance, start_runs
 from partialfair.algorithms import tuning
-from partialfair.algorithms.contract import Algorithm, Fit, Look, Settings, Task, Trace
+from partialfair.algorithms.contract import Algorithm, Fit, PlotStyle, Settings, Task, Trace
 from partialfair.algorithms.linear.certificate import LinearPoint
 from partialfair.algorithms.linear.problem import linear_problem, score_at
 
@@ -55,7 +55,7 @@ class SSG(Algorithm[SSGSettings]):
     settings = SSGSettings
     label = "SSG direct"
     paper = "Partial fairness paper, appendix G.7"
-    look = Look("#7a6a00", "d", (0, (4, 1.5)))
+    look = PlotStyle("#7a6a00", "d", (0, (4, 1.5)))
     general = False
 
     def fit(self, task: Task, settings: SSGSettings) -> Fit:
@@ -80,7 +80,7 @@ class SSG(Algorithm[SSGSettings]):
         advance(problem, [best], settings.total_steps, every=settings.record_every, report=progress)
         assert isinstance(best.rule, Switching)
         eps = best.rule.tolerance(settings.total_steps)
-        witness = LinearPoint(
+        evaluated_point = LinearPoint(
             problem,
             *best.result,
             active_within=max(2 * eps, 1e-3),
@@ -89,7 +89,7 @@ class SSG(Algorithm[SSGSettings]):
         )
         chosen = {"static": best.rule.static, "diminishing": best.rule.diminishing}
         trace = Trace({_name(run): run.history for run in runs}, _name(best))
-        return Fit(score_at(task, *best.result), chosen, trace, witness)
+        return Fit(score_at(task, *best.result), chosen, trace, evaluated_point)
 
 
 def _choice(runs: Sequence[Run], selection: str) -> int:

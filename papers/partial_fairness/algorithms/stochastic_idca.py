@@ -78,8 +78,8 @@ def _batches(
     share = max(settings.batch // problem.program.n_subsets, 1)
 
     def draw(step: int) -> _Batch:
-        parts = [stream.choice(rows, min(share, len(rows)), replace=False) for rows in problem.subset_rows]
-        return _Batch(problem, settings.rho, anchor, np.concatenate(parts), [len(part) for part in parts])
+        draws = [stream.choice(rows, min(share, len(rows)), replace=False) for rows in problem.subset_rows]
+        return _Batch(problem, settings.rho, anchor, np.concatenate(draws), [len(rows_drawn) for rows_drawn in draws])
 
     return draw
 
@@ -103,9 +103,9 @@ class _Batch:
         self.subset = np.repeat(np.arange(len(counts)), counts)
         self.share = 1.0 / np.array(counts, np.float64)[self.subset]
         self.y = problem.y[rows]
-        sizes = np.array([len(part) for part in problem.subset_rows]) / len(problem.y)
+        sizes = np.array([len(members) for members in problem.subset_rows]) / len(problem.y)
         self.importance = sizes[self.subset] * self.share
-        self.anchor_w, self.anchor_aux = problem.parts(anchor)
+        self.anchor_w, self.anchor_aux = problem.weights_and_aux(anchor)
         # The anchor's scores with their graph: its linear term is differentiated if a queue is not empty.
         self.anchor_leaf = self.anchor_w.detach().requires_grad_()
         self.anchor_scores = problem.function.scores(self.anchor_leaf, self.inputs)
@@ -114,7 +114,7 @@ class _Batch:
 
     def gradient(self, x: torch.Tensor, weight: float, queues: Vector) -> torch.Tensor:
         """``weight * f0' + sum_i queues_i g_i'`` at a point."""
-        w, aux = self.problem.parts(x)
+        w, aux = self.problem.weights_and_aux(x)
         leaf = w.detach().requires_grad_()
         scores = self.problem.function.scores(leaf, self.inputs)
         values = to_numpy(scores)
@@ -136,7 +136,7 @@ class _Batch:
         """``g_i(x) + <g_i'(x), following - x>``; called after :meth:`gradient` at the same point."""
         assert self.hinges is not None
         function, program = self.problem.function, self.problem.program
-        (w, aux), (next_w, next_aux) = self.problem.parts(x), self.problem.parts(following)
+        (w, aux), (next_w, next_aux) = self.problem.weights_and_aux(x), self.problem.weights_and_aux(following)
         step = function.tangent(w, next_w - w, self.inputs)
         moved = self._moved(self.hinges, step, next_aux - aux)
         convex = program.convex.values(self.hinges.means)

@@ -107,8 +107,8 @@ def advance(
     """
     lanes = lanes or lanes_for(len(runs))
     columns = columns_for(lanes, len(runs))
-    for first in range(0, len(runs), columns):
-        batch = _Batch(problem, runs[first : first + columns], columns, alone=lanes == 1)
+    for start in range(0, len(runs), columns):
+        batch = _Batch(problem, runs[start : start + columns], columns, alone=lanes == 1)
         batch.record(report)
         while (taken := batch.runs[0].taken) < steps:
             batch.step(min(every - taken % every, steps - taken))
@@ -129,8 +129,8 @@ class _Batch:
         for c, run in enumerate(runs):
             self.active[c], self.taken[c] = True, run.taken
             self.params[c], self.aux[c] = run.current
-            for part, value in zip(self.best, run.remembered or (), strict=run.remembered is not None):
-                part[c] = value
+            for array, value in zip(self.best, run.remembered or (), strict=run.remembered is not None):
+                array[c] = value
             if isinstance(run.rule, Penalty):
                 self.rule[0][c], self.rule[1][c] = run.rule.weight, run.rule.step
             else:
@@ -143,18 +143,19 @@ class _Batch:
 
     def step(self, steps: int) -> None:
         """Take steps, and write the points back to the runs."""
-        for some in passes(self.active, self.alone):
-            best, rule, work = (tuple(array[some] for array in of) for of in (self.best, self.rule, self.work))
+        for columns in passes(self.active, self.alone):
+            tables = self.best, self.rule, self.work
+            best, rule, work = (tuple(array[columns] for array in table) for table in tables)
             subgradient_steps(
                 self.design, self.problem.y32, self.program.aux_index, self.program.shift, *self.sides,
-                self.params[some], self.aux[some], best, rule, self.active[some], self.taken[some], steps, work,
-                self.alone,
+                self.params[columns], self.aux[columns], best, rule, self.active[columns], self.taken[columns], steps,
+                work, self.alone,
             )  # fmt: skip
         for c, run in enumerate(self.runs):
             run.taken = int(self.taken[c])
             run.current = self.params[c].copy(), self.aux[c].copy()
             if np.isfinite(self.best[0][c]):
-                loss, worst, params, aux = (part[c] for part in self.best)
+                loss, worst, params, aux = (best_array[c] for best_array in self.best)
                 run.remembered = float(loss), float(worst), params.copy(), aux.copy()
 
     def record(self, report: Callable[[Run], None] | None) -> None:

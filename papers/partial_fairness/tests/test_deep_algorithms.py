@@ -119,8 +119,8 @@ def test_the_returned_iterate_is_the_best_feasible_one_on_validation_rows(faces)
     scores = records[fit.chosen["round"]].point[0]
     assert np.allclose(fit.model.scores(task.train.X, task.train.group), scores, atol=1e-5)
     loss = np.logaddexp(0, -task.train.y * scores).mean()
-    assert fit.witness.objective() == pytest.approx(loss, abs=1e-6)
-    violation = fit.witness.indicator_violation()
+    assert fit.evaluated_point.objective() == pytest.approx(loss, abs=1e-6)
+    violation = fit.evaluated_point.indicator_violation()
     program = task.program()
     shares = [[np.mean(scores[program.row_subset == k] > theta) for theta in fit.model.aux] for k in (0, 1)]
     ranks = 0.2 + 0.1 * np.arange(4)
@@ -151,7 +151,7 @@ def test_steps_that_are_too_long_end_the_run_with_a_remedy(faces):
     settings = IDCA.settings(**SHORT | {"step_scale": 1e9})
     fit = IDCA.fit(make_task(faces, report=lines.append), settings)
     assert any("lower step_scale" in line for line in lines)
-    assert np.isfinite(fit.witness.objective()) and fit.chosen["round"] == 0
+    assert np.isfinite(fit.evaluated_point.objective()) and fit.chosen["round"] == 0
 
 
 @with_torch

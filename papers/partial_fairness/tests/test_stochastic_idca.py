@@ -94,8 +94,8 @@ def test_gradients_and_extrapolations_are_those_of_loss_and_majorants(problem, p
     direction = torch.as_tensor(stream.standard_normal(len(x)))
 
     def lagrangian(point):
-        w, _ = problem.parts(point)
-        moved = w - problem.parts(anchor)[0]
+        w, _ = problem.weights_and_aux(point)
+        moved = w - problem.weights_and_aux(anchor)[0]
         proximal = RHO / 2 * float(moved @ moved)
         return weight * (problem.value(point).objective + proximal) + queues @ majorants(problem, anchor, point)
 
@@ -173,7 +173,7 @@ def test_the_result_agrees_with_the_exact_method_on_a_linear_score():
         report=lambda line: None,
     )
     settings = EXACT.settings(inner_steps=[150], tolerances=[0.001], tuning_rounds=50, rounds=[100])
-    exact = EXACT.fit(task, settings).witness
+    exact = EXACT.fit(task, settings).evaluated_point
     network = LinearNetwork(6, 2)
     network.centre.copy_(torch.as_tensor(task.standardiser.mean))
     network.scale.copy_(torch.as_tensor(task.standardiser.scale))

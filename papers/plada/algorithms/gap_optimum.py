@@ -7,7 +7,7 @@ from papers.plada.algorithms import gap_tasks
 from papers.plada.algorithms.gap_reference import Accuracy, optimum
 from papers.plada.algorithms.gap_runs import Curve
 from papers.plada.algorithms.gap_tasks import GapAlgorithm, GapSettings, GapTask
-from partialfair.algorithms.contract import Fit, Look, Task
+from partialfair.algorithms.contract import Fit, PlotStyle, Task
 
 
 class GapOptimumSettings(GapSettings):
@@ -28,25 +28,27 @@ class GapOptimum(GapAlgorithm[GapOptimumSettings]):
     settings = GapOptimumSettings
     label = "Exact optimum"
     paper = "this project"
-    look = Look("#262626", "*")
+    look = PlotStyle("#262626", "*")
 
     def fit(self, task: Task, settings: GapOptimumSettings) -> Fit:
         """Solve the problem on the training rows; no validation rows."""
-        own = GapTask(task, settings)
-        problem = own.problem
+        gap_task = GapTask(task, settings)
+        problem = gap_task.problem
         accuracy = Accuracy(gradient=settings.gradient, rounds=settings.rounds)
-        found = optimum(problem, np.zeros(problem.size), accuracy=accuracy)
-        violation = float((np.abs(found.gaps) - problem.eps).max())
-        task.report(f"loss {found.loss:.6f}, violation {violation:.1e}, {found.evaluations} evaluations")
-        one = np.ones(1)
-        curve = Curve(one, found.loss * one, violation * one, 0 * one, 2 * found.evaluations * one, {1: found.theta})
+        solution = optimum(problem, np.zeros(problem.size), accuracy=accuracy)
+        violation = float((np.abs(solution.gaps) - problem.eps).max())
+        task.report(f"loss {solution.loss:.6f}, violation {violation:.1e}, {solution.evaluations} evaluations")
+        work = 2.0 * solution.evaluations
+        columns = [np.array([value]) for value in (1.0, solution.loss, violation, 0.0, work)]
+        iteration, loss, worst, seconds, evaluations = columns
+        curve = Curve(iteration, loss, worst, seconds, evaluations, {1: solution.theta})
         chosen = {
-            "gaps": found.gaps.tolist(),
-            "multipliers": (found.multipliers[:, 0] - found.multipliers[:, 1]).tolist(),
-            "norm": float(np.linalg.norm(found.theta)),
-            "evaluations": found.evaluations,
+            "gaps": solution.gaps.tolist(),
+            "multipliers": (solution.multipliers[:, 0] - solution.multipliers[:, 1]).tolist(),
+            "norm": float(np.linalg.norm(solution.theta)),
+            "evaluations": solution.evaluations,
         }
-        return gap_tasks.fit_of(own, {"optimum": curve}, "optimum", found.theta, chosen, 0.0)
+        return gap_tasks.fit_of(gap_task, {"optimum": curve}, "optimum", solution.theta, chosen, 0.0)
 
 
 ALGORITHM = GapOptimum()

@@ -88,17 +88,17 @@ def optimum(
 
     options = {"maxcor": 30, "maxiter": 4000, "maxfun": 6000, "ftol": 1e-16, "gtol": accuracy.gradient}
     for _ in range(accuracy.rounds):
-        found = minimize(augmented, theta, jac=True, method="L-BFGS-B", options=options)
-        theta, evaluations = found.x, evaluations + int(found.nfev)
+        minimum = minimize(augmented, theta, jac=True, method="L-BFGS-B", options=options)
+        theta, evaluations = minimum.x, evaluations + int(minimum.nfev)
         values = constraints(theta)[1]
         new = np.maximum(0.0, multipliers + penalty * values)
         change, multipliers = float(np.abs(new - multipliers).max()), new
         if change < accuracy.multiplier:
             break
-        left = float(np.maximum(values, -multipliers / penalty).max())
-        if left > 0.25 * last:
+        remaining = float(np.maximum(values, -multipliers / penalty).max())
+        if remaining > 0.25 * last:
             penalty = min(4 * penalty, LARGEST_PENALTY)
-        last = left
+        last = remaining
     state = problem.state(theta[:, None])
     return Optimum(theta, float(state.loss[0]), state.gaps[:, 0], multipliers, evaluations)
 
@@ -106,5 +106,5 @@ def optimum(
 def near_stationarity(problem: GapProblem, theta: Array, weight: float) -> tuple[float, Optimum]:
     """Return S of one point (d,), and the solution of its subproblem; ``weight`` is rho of chi."""
     allowed = max(0.0, float(worst(problem, problem.state(theta[:, None]))[0]))
-    found = optimum(problem, theta, theta, weight, allowed, Accuracy(1e-7, 1e-5))
-    return float(np.linalg.norm(found.theta - theta)), found
+    nearest = optimum(problem, theta, theta, weight, allowed, Accuracy(1e-7, 1e-5))
+    return float(np.linalg.norm(nearest.theta - theta)), nearest

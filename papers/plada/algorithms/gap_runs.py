@@ -63,33 +63,33 @@ def run(method: Method, steps: int, keep: Sequence[int] = ()) -> list[Curve]:
         steps: iterations.
         keep: iterations whose iterate is kept. Where it is not one that the method reports, the next reported one is.
     """
-    at, rows, seconds, work, points = [0], [_row(method)], [0.0], [0], {0: method.state.theta}
-    wanted, spent = sorted(set(keep) - {0}), 0.0
+    steps_kept, rows, seconds, work, points = [0], [_row(method)], [0.0], [0], {0: method.state.theta}
+    marks, spent = sorted(set(keep) - {0}), 0.0
     for k in range(1, steps + 1):
         began = time.process_time()
         method.step()
         spent += time.process_time() - began
         if not method.settled:
             continue
-        at.append(k)
+        steps_kept.append(k)
         rows.append(_row(method))
         seconds.append(spent)
         work.append(method.work)
-        if wanted and k >= wanted[0]:
+        if marks and k >= marks[0]:
             points[k] = method.state.theta
-            wanted = [later for later in wanted if later > k]
-    points[at[-1]] = method.state.theta
+            marks = [later for later in marks if later > k]
+    points[steps_kept[-1]] = method.state.theta
     table = np.array(rows)  # (K, values, B)
     names = _names(method)
     return [
         Curve(
-            iteration=np.array(at, float),
+            iteration=np.array(steps_kept, float),
             loss=table[:, 0, b],
             violation=table[:, 1, b],
             seconds=np.array(seconds),
             work=np.array(work, float),
             points={k: point[:, b].copy() for k, point in points.items()},
-            duals={name: table[:, 2 + place, b] for place, name in enumerate(names)},
+            duals={name: table[:, 2 + index, b] for index, name in enumerate(names)},
         )
         for b in range(table.shape[2])
     ]
@@ -97,11 +97,11 @@ def run(method: Method, steps: int, keep: Sequence[int] = ()) -> list[Curve]:
 
 def _row(method: Method) -> Array:
     """What is recorded of the present points, (values, B)."""
-    parts = [method.state.loss[None], worst(method.problem, method.state)[None]]
-    parts += [getattr(method, name) for name in DUALS if hasattr(method, name)]
-    return np.concatenate(parts)
+    columns = [method.state.loss[None], worst(method.problem, method.state)[None]]
+    columns += [getattr(method, name) for name in DUALS if hasattr(method, name)]
+    return np.concatenate(columns)
 
 
 def _names(method: Method) -> list[str]:
-    found = [(name, len(getattr(method, name))) for name in DUALS if hasattr(method, name)]
-    return [f"{name}{j}" for name, count in found for j in range(count)]
+    lengths = [(name, len(getattr(method, name))) for name in DUALS if hasattr(method, name)]
+    return [f"{name}{j}" for name, count in lengths for j in range(count)]

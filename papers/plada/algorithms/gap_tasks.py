@@ -22,12 +22,12 @@ from partialfair import plugins
 from partialfair.algorithms.contract import (
     Algorithm,
     Certificate,
+    EvaluatedPoint,
     Fit,
     Record,
     Settings,
     Task,
     Trace,
-    Witness,
     unsuitable,
 )  # fmt: skip
 from partialfair.constraints.tolerance import slack_per_group
@@ -85,18 +85,18 @@ class GapSettings(Settings):
             ConfigError: there is no number for it and no default.
         """
         if self.work is not None:
-            budget = self.work if isinstance(self.work, int) else int(_of(self.work, dataset, "work"))
+            budget = self.work if isinstance(self.work, int) else int(_entry_of(self.work, dataset, "work"))
             return max(1, budget // products)
         if isinstance(self.iterations, int):
             return self.iterations
-        return int(_of(self.iterations, dataset, "iterations"))
+        return int(_entry_of(self.iterations, dataset, "iterations"))
 
     def trial(self, steps: int) -> int:
         """Iterations of a candidate among several, for a run of ``steps``."""
         return max(1, round(self.tuning * steps))
 
 
-def _of(entries: Mapping[str, Any], dataset: str, where: str) -> Any:
+def _entry_of(entries: Mapping[str, Any], dataset: str, where: str) -> Any:
     """The entry of a dataset, or the default."""
     if dataset not in entries and "default" not in entries:
         raise ConfigError(f"{where} has no entry for {dataset} and no default; add one")
@@ -136,8 +136,8 @@ class GapTask:
     @cached_property
     def columns(self) -> Columns:
         """What is appended to the features."""
-        found: Columns = _of(self.settings.columns, self.task.train.name, "columns")
-        return found
+        columns: Columns = _entry_of(self.settings.columns, self.task.train.name, "columns")
+        return columns
 
     @cached_property
     def standardiser(self) -> Standardiser:
@@ -170,9 +170,9 @@ class GapTask:
                     )
                 rates.append(Rate(int(starts[cell]), int(starts[cell + 1]), pairs, lengths.mean() / lengths[group]))
         differences = [
-            (number * rows.n_groups + k, number * rows.n_groups + other)
+            (number * rows.n_groups + k, number * rows.n_groups + k_other)
             for number in range(len(strata))
-            for k, other in combinations(range(rows.n_groups), 2)
+            for k, k_other in combinations(range(rows.n_groups), 2)
         ]
         eps = float(slack_per_group(intervals, task.kappa, task.kappa_scale).mean())
         matrix = self._matrix(rows)[order]
@@ -213,7 +213,7 @@ class GapTask:
 
 
 @dataclass(frozen=True, eq=False)
-class GapPoint(Witness):
+class GapPoint(EvaluatedPoint):
     """A point (d,) of the problem."""
 
     problem: LinearGaps
@@ -249,12 +249,12 @@ def smoothing_of(surrogate: Any) -> Smoothing:
 
 
 def fit_of(
-    own: GapTask, curves: Mapping[str, Curve], result: str, theta: Array, chosen: dict[str, Any], weight: float
+    gap_task: GapTask, curves: Mapping[str, Curve], result: str, theta: Array, chosen: dict[str, Any], weight: float
 ) -> Fit:
     """What an algorithm of this family returns.
 
     Args:
-        own: the problem.
+        gap_task: the problem.
         curves: the run of every candidate.
         result: name of the one that the result comes from.
         theta: (size,) the result.
@@ -264,53 +264,54 @@ def fit_of(
     trace = Trace({name: _records(curve) for name, curve in curves.items()}, result)
     looks: dict[str, Array] = {}
     for name, curve in curves.items():
-        looks |= {f"{name}/{what}": values for what, values in _looks(own, curve, weight).items()}
-    return Fit(TracedScore(own.score(theta), looks), chosen, trace, GapPoint(own.problem, theta))
+        looks |= {f"{name}/{quantity}": values for quantity, values in _looks(gap_task, curve, weight).items()}
+    return Fit(TracedScore(gap_task.score(theta), looks), chosen, trace, GapPoint(gap_task.problem, theta))
 
 
 def _records(curve: Curve) -> list[Record]:
     """One candidate at the iterates that were kept."""
     return [
         Record(
-            int(k), int(curve.work[place]), float(curve.loss[place]), float(curve.violation[place]),
-            float(curve.seconds[place]), curve.points[int(k)],
+            int(k), int(curve.work[index]), float(curve.loss[index]), float(curve.violation[index]),
+            float(curve.seconds[index]), curve.points[int(k)],
         )
-        for place, k in enumerate(curve.iteration)
+        for index, k in enumerate(curve.iteration)
         if int(k) in curve.points
     ]  # fmt: skip
 
 
-def _looks(own: GapTask, curve: Curve, weight: float) -> dict[str, Array]:
+def _looks(gap_task: GapTask, curve: Curve, weight: float) -> dict[str, Array]:
     """Curves of one candidate: every iteration, and the close looks at the iterates that were kept."""
-    kept = sorted(curve.points)
-    points = [GapPoint(own.problem, curve.points[k]) for k in kept]
+    iterations = sorted(curve.points)
+    points = [GapPoint(gap_task.problem, curve.points[k]) for k in iterations]
     out = {
         "iteration": curve.iteration.astype(float),
         "loss": curve.loss,
         "violation": curve.violation,
         "work": curve.work,
-        "kept": np.array(kept, float),
+        "kept": np.array(iterations, float),
         "kkt": np.array([point.certificate().value for point in points]),
         "true_violation": np.array([point.indicator_violation() for point in points]),
         **curve.duals,
     }
-    wanted = own.settings.stationarity
-    if wanted:
-        at = _spread(kept, wanted)
-        own.task.report(f"near-stationarity of {len(at)} iterates")
-        out["stationarity_at"] = np.array(at, float)
-        out["stationarity"] = np.array([near_stationarity(own.problem, curve.points[k], weight)[0] for k in at])
+    n_points = gap_task.settings.stationarity
+    if n_points:
+        chosen = _spread(iterations, n_points)
+        gap_task.task.report(f"near-stationarity of {len(chosen)} iterates")
+        out["stationarity_at"] = np.array(chosen, float)
+        distances = [near_stationarity(gap_task.problem, curve.points[k], weight)[0] for k in chosen]
+        out["stationarity"] = np.array(distances)
     return out
 
 
-def _spread(kept: Sequence[int], wanted: int) -> list[int]:
+def _spread(iterations: Sequence[int], n_points: int) -> list[int]:
     """Some of the kept iterations, as even in their logarithm as they allow; the last among them, the start not."""
-    logs = np.log(np.array([k for k in kept if k > 0], float))
-    left = list(range(len(logs)))
-    while len(left) > wanted:  # drop the inner one whose neighbours are closest
-        gaps = [logs[left[i + 1]] - logs[left[i - 1]] for i in range(1, len(left) - 1)]
-        del left[1 + int(np.argmin(gaps))]
-    return [round(float(np.exp(logs[i]))) for i in left]
+    logs = np.log(np.array([k for k in iterations if k > 0], float))
+    remaining = list(range(len(logs)))
+    while len(remaining) > n_points:  # drop the inner one whose neighbours are closest
+        gaps = [logs[remaining[i + 1]] - logs[remaining[i - 1]] for i in range(1, len(remaining) - 1)]
+        del remaining[1 + int(np.argmin(gaps))]
+    return [round(float(np.exp(logs[i]))) for i in remaining]
 
 
 def preferred(curves: Mapping[str, Curve]) -> str:

@@ -88,7 +88,7 @@ def group_gaps(scores: Array, y: Array, members: NDArray[np.bool_]) -> GroupGaps
         return GroupGaps(np.nan, np.nan, np.nan, np.nan)
     wrong = (scores * y <= 0).astype(np.float64)
     sizes = members.sum(axis=1)
-    held = sizes > 0
-    gaps = (members[held] @ wrong) / sizes[held] - wrong.mean()
-    found = (gaps.mean(), np.percentile(gaps, 99), gaps.max()) if held.any() else (np.nan, np.nan, np.nan)
-    return GroupGaps(float(wrong.mean()), *(float(value) for value in found))
+    present = sizes > 0
+    gaps = (members[present] @ wrong) / sizes[present] - wrong.mean()
+    statistics = (gaps.mean(), np.percentile(gaps, 99), gaps.max()) if present.any() else (np.nan, np.nan, np.nan)
+    return GroupGaps(float(wrong.mean()), *(float(value) for value in statistics))

@@ -12,7 +12,17 @@ from pydantic import Field, PositiveInt
 from papers.plada.algorithms.group_losses import Array, GroupLosses, Loss, Reading, group_gaps, loss_of
 from papers.plada.algorithms.network_plada import Network
 from partialfair import plugins
-from partialfair.algorithms.contract import Algorithm, Fit, Record, Settings, Task, Trace, Witness, diverged, unsuitable
+from partialfair.algorithms.contract import (
+    Algorithm,
+    EvaluatedPoint,
+    Fit,
+    Record,
+    Settings,
+    Task,
+    Trace,
+    diverged,
+    unsuitable,
+)
 from partialfair.data.dataset import Dataset
 from partialfair.errors import ConfigError, NotEstimableError
 from partialfair.models.features import dense_features
@@ -82,7 +92,7 @@ class GroupTask:
         """What describes each group: its three thresholds, or for groups of the table an indicator (K, p)."""
         names = [name for name in self.task.train.feature_names if name.startswith(MEMBERSHIP)]
         if names:
-            return np.array([[float(part) for part in name.split(":")[1:4]] for name in names])
+            return np.array([[float(number) for number in name.split(":")[1:4]] for name in names])
         return np.eye(self.task.train.n_groups)
 
     def inputs(self, rows: Dataset) -> Array:
@@ -127,11 +137,11 @@ class GroupTask:
         """The stored model: the first layer reads memberships with weight 0."""
         data, width = self.task.train, self.settings.hidden[0]
         inside = int((~self._is_group).sum())
-        first = np.zeros((width, data.n_features), np.float64)
-        first[:, ~self._is_group] = theta[0, : width * inside].reshape(width, inside)
-        whole = np.concatenate([first.ravel(), theta[0, width * inside :].astype(np.float64)])
+        first_layer = np.zeros((width, data.n_features), np.float64)
+        first_layer[:, ~self._is_group] = theta[0, : width * inside].reshape(width, inside)
+        parameters = np.concatenate([first_layer.ravel(), theta[0, width * inside :].astype(np.float64)])
         names = data.group_names, data.feature_names
-        return MLPScore(whole, tuple(self.settings.hidden), self.task.standardiser, np.zeros(0), *names)
+        return MLPScore(parameters, tuple(self.settings.hidden), self.task.standardiser, np.zeros(0), *names)
 
 
 class Recorder:
@@ -141,25 +151,31 @@ class Recorder:
     a gap problem does not know, and of one network rather than of the points of a batch.
     """
 
-    def __init__(self, own: GroupTask) -> None:
-        self.own = own
+    def __init__(self, group_task: GroupTask) -> None:
+        self.group_task = group_task
         self.rows: list[tuple[float, ...]] = []
         self.gaps: list[Array] = []
         self.records: list[Record] = []
-        self._validation = own.inputs(own.task.validation)[None].astype(np.float32)
-        self._members = own.members(own.task.train), own.members(own.task.validation)
-        self._expected = own.groups("expected")
+        self._validation = group_task.inputs(group_task.task.validation)[None].astype(np.float32)
+        self._members = group_task.members(group_task.task.train), group_task.members(group_task.task.validation)
+        self._expected = group_task.groups("expected")
 
     def note(self, epoch: int, network: Network, seconds: float) -> None:
         """Record the network's present state."""
-        own = self.own
-        scores = own.network.forward(network.theta, self._validation)[0][0]
-        here = group_gaps(network.scores, own.task.train.y, self._members[0])
-        there = group_gaps(scores, own.task.validation.y, self._members[1])
-        self.rows.append((epoch, here.error, here.mean, there.error, there.mean, there.percentile99, there.largest))
-        wrong = (scores * own.task.validation.y <= 0).astype(float)
+        group_task = self.group_task
+        scores = group_task.network.forward(network.theta, self._validation)[0][0]
+        train_gaps = group_gaps(network.scores, group_task.task.train.y, self._members[0])
+        validation_gaps = group_gaps(scores, group_task.task.validation.y, self._members[1])
+        of_validation = (
+            validation_gaps.error,
+            validation_gaps.mean,
+            validation_gaps.percentile99,
+            validation_gaps.largest,
+        )
+        self.rows.append((epoch, train_gaps.error, train_gaps.mean, *of_validation))
+        wrong = (scores * group_task.task.validation.y <= 0).astype(float)
         sizes = np.maximum(self._members[1].sum(axis=1), 1)
-        self.gaps.append(self._members[1] @ wrong / sizes - wrong.mean() - own.task.kappa)
+        self.gaps.append(self._members[1] @ wrong / sizes - wrong.mean() - group_task.task.kappa)
         violation = float(self._expected.values(network.losses)[0])
         point = network.theta.astype(np.float64)
         loss = float(network.losses.mean())
@@ -168,41 +184,41 @@ class Recorder:
     def curves(self) -> dict[str, Array]:
         """Arrays (K,) by name: the epoch of every record, and the quantities of ``CURVES``."""
         table = np.array(self.rows)
-        return {"epoch": table[:, 0], **{name: table[:, place + 1] for place, name in enumerate(CURVES)}}
+        return {"epoch": table[:, 0], **{name: table[:, index + 1] for index, name in enumerate(CURVES)}}
 
 
-def follow(own: GroupTask, method: Any, clock: Callable[[], float]) -> Recorder:
+def follow(group_task: GroupTask, method: Any, clock: Callable[[], float]) -> Recorder:
     """Run a method for the settings' epochs; the clock is stopped while a state is recorded."""
-    recorder, spent = Recorder(own), 0.0
+    recorder, spent = Recorder(group_task), 0.0
     recorder.note(0, method.network, 0.0)
-    for epoch in range(1, own.settings.epochs + 1):
+    for epoch in range(1, group_task.settings.epochs + 1):
         began = clock()
         method.step()
         spent += clock() - began
-        if epoch % own.settings.every == 0 or epoch == own.settings.epochs:
+        if epoch % group_task.settings.every == 0 or epoch == group_task.settings.epochs:
             recorder.note(epoch, method.network, spent)
     return recorder
 
 
 @dataclass(frozen=True, eq=False)
-class GroupPoint(Witness):
+class GroupPoint(EvaluatedPoint):
     """A trained network (1, size) on the training rows; it is stationary for nothing that is known."""
 
-    own: GroupTask
+    group_task: GroupTask
     theta: Array
 
     @cached_property
     def _losses(self) -> Array:
-        rows = self.own.task.train
-        return loss_of(self.own.score(self.theta).scores(rows.X, rows.group), rows.y, self.own.kind)[0]
+        rows = self.group_task.task.train
+        return loss_of(self.group_task.score(self.theta).scores(rows.X, rows.group), rows.y, self.group_task.kind)[0]
 
     @cached_property
     def _groups(self) -> GroupLosses:
-        return self.own.groups("expected")
+        return self.group_task.groups("expected")
 
     @cached_property
     def _inputs(self) -> Array:
-        return self.own.inputs(self.own.task.train)[None].astype(np.float32)
+        return self.group_task.inputs(self.group_task.task.train)[None].astype(np.float32)
 
     def objective(self) -> float:
         """Mean loss of the training rows, of the task's kind."""
@@ -215,15 +231,15 @@ class GroupPoint(Witness):
     def indicator_violation(self, point: Array | None = None) -> float:
         """The same of 0-1 errors, here or at other parameters (1, size)."""
         theta = self.theta if point is None else point
-        scores = self.own.network.forward(theta, self._inputs)[0][0]
-        return group_gaps(scores, self.own.task.train.y, self._groups.members).mean - self.own.task.kappa
+        scores = self.group_task.network.forward(theta, self._inputs)[0][0]
+        return group_gaps(scores, self.group_task.task.train.y, self._groups.members).mean - self.group_task.task.kappa
 
 
-def fit_of(own: GroupTask, runs: dict[str, Recorder], result: str, place: int, chosen: dict[str, Any]) -> Fit:
+def fit_of(group_task: GroupTask, runs: dict[str, Recorder], result: str, index: int, chosen: dict[str, Any]) -> Fit:
     """The fit whose model is record ``place`` of the candidate ``result``."""
-    theta = runs[result].records[place].point
+    theta = runs[result].records[index].point
     trace = Trace({name: run.records for name, run in runs.items()}, result)
     if not np.isfinite(theta).all():
-        return diverged(own.task, trace)
-    curves = {f"{name}/{what}": values for name, run in runs.items() for what, values in run.curves().items()}
-    return Fit(TracedScore(own.score(theta), curves), chosen, trace, GroupPoint(own, theta))
+        return diverged(group_task.task, trace)
+    curves = {f"{name}/{quantity}": values for name, run in runs.items() for quantity, values in run.curves().items()}
+    return Fit(TracedScore(group_task.score(theta), curves), chosen, trace, GroupPoint(group_task, theta))

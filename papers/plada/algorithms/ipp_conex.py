@@ -6,7 +6,7 @@ from pydantic import Field, PositiveFloat
 
 from papers.plada.algorithms.proximal_point import ProximalRule
 from papers.plada.algorithms.proximal_tasks import ProximalAlgorithm, ProximalSettings
-from partialfair.algorithms.contract import Look
+from partialfair.algorithms.contract import PlotStyle
 
 
 class IPPConExSettings(ProximalSettings):
@@ -38,7 +38,7 @@ class IPPConEx(ProximalAlgorithm[IPPConExSettings]):
     settings = IPPConExSettings
     label = "IPP-ConEx"
     paper = "Boob, Deng and Lan (2022)"
-    look = Look("#CC79A7", "D", (0, (3, 1)))
+    look = PlotStyle("#CC79A7", "D", (0, (3, 1)))
 
 
 ALGORITHM = IPPConEx()

@@ -6,7 +6,7 @@ from pydantic import Field, PositiveFloat
 
 from papers.plada.algorithms.proximal_point import ProximalRule
 from papers.plada.algorithms.proximal_tasks import ProximalAlgorithm, ProximalSettings
-from partialfair.algorithms.contract import Look
+from partialfair.algorithms.contract import PlotStyle
 
 
 class IPPSSGSettings(ProximalSettings):
@@ -24,9 +24,9 @@ class IPPSSGSettings(ProximalSettings):
         """Rules by label, one per K and E; rho is ``weight`` times the modulus of weak convexity."""
         rho = self.weight * modulus
         return {
-            f"K {inner}, E {first:g}/rho": ProximalRule(rho, inner, "ssg", first / rho, self.tolerance)
+            f"K {inner}, E {first_step:g}/rho": ProximalRule(rho, inner, "ssg", first_step / rho, self.tolerance)
             for inner in self.inner
-            for first in self.first_step
+            for first_step in self.first_step
         }
 
 
@@ -36,7 +36,7 @@ class IPPSSG(ProximalAlgorithm[IPPSSGSettings]):
     settings = IPPSSGSettings
     label = "IPP-SSG"
     paper = "Ma, Lin and Yang (2020)"
-    look = Look("#009E73", "^", (0, (4, 1, 1, 1)))
+    look = PlotStyle("#009E73", "^", (0, (4, 1, 1, 1)))
 
 
 ALGORITHM = IPPSSG()

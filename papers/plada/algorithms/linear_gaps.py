@@ -35,7 +35,7 @@ class Rate:
     pairs: Pairs = ((0.0, 1.0),)
     scale: float = 1.0
 
-    def of(self, share: Array) -> tuple[Array, Array]:
+    def value_and_slope(self, share: Array) -> tuple[Array, Array]:
         """The rate (B,) of the rows' mean (B,), and its derivative."""
         value, slope = np.zeros_like(share), np.zeros_like(share)
         for low, high in self.pairs:
@@ -51,7 +51,7 @@ class Smoothing:
     name: str = "logistic"
     sharpness: float = 0.25
 
-    def of(self, scores: Array) -> tuple[Array, Array]:
+    def value_and_slope(self, scores: Array) -> tuple[Array, Array]:
         """Values and derivatives, elementwise."""
         if self.name == "clipped_linear":
             value = np.clip(self.sharpness * scores + 0.5, 0.0, 1.0)
@@ -122,7 +122,7 @@ class LinearGaps:
         loss = np.mean(np.maximum(-margin, 0.0) + np.log1p(small), axis=0)
         share = np.where(scores >= 0, 1.0, small) / (1.0 + small)
         usual = self.smoothing.name == "logistic" and self.smoothing.sharpness == 0.25
-        smooth, slope = (share, share * (1 - share)) if usual else self.smoothing.of(scores)
+        smooth, slope = (share, share * (1 - share)) if usual else self.smoothing.value_and_slope(scores)
         values, slopes = self._rates(smooth)
         # d loss / d score = sigma(score) - 1[y = +1], for labels -1/+1.
         residual = (share - (self.y > 0)[:, None]) / len(self.y)
@@ -130,8 +130,8 @@ class LinearGaps:
 
     def _rates(self, smooth: Array) -> tuple[Array, Array]:
         """Rates (number of rates, B) of smoothed indicators (n, B), and derivatives by the rows' means."""
-        both = [rate.of(smooth[rate.start : rate.stop].mean(axis=0)) for rate in self.rates]
-        return np.array([value for value, _ in both]), np.array([slope for _, slope in both])
+        values_and_slopes = [rate.value_and_slope(smooth[rate.start : rate.stop].mean(axis=0)) for rate in self.rates]
+        return np.array([value for value, _ in values_and_slopes]), np.array([slope for _, slope in values_and_slopes])
 
     def true_gaps(self, theta: Array) -> Array:
         """Gaps with the indicator ``score > 0`` in place of the smooth stand-in, (m, B)."""
@@ -141,9 +141,9 @@ class LinearGaps:
         """All gradients by one product with m + 1 columns per point."""
         m, batch = state.gaps.shape
         columns = [state.memo[0]] + [self._gap_residual(state, unit) for unit in _units(m, batch)]
-        found = self._data[1] @ np.hstack(columns)
-        parts = found.reshape(self.size, m + 1, batch)
-        return parts[:, 0], np.moveaxis(parts[:, 1:], 1, 0)
+        products = self._data[1] @ np.hstack(columns)
+        by_column = products.reshape(self.size, m + 1, batch)
+        return by_column[:, 0], np.moveaxis(by_column[:, 1:], 1, 0)
 
     def combined(self, state: GapState, loss: Array, gaps: Array) -> Array:
         """One product with one column per point."""

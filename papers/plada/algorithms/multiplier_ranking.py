@@ -5,7 +5,7 @@ from pydantic import Field, PositiveFloat, PositiveInt
 from papers.plada.algorithms import ranking_tasks
 from papers.plada.algorithms.query_pairs import RankingMultiplierModel
 from papers.plada.algorithms.ranking_tasks import RankingAlgorithm, RankingSettings, RankingTask
-from partialfair.algorithms.contract import Fit, Look, Task
+from partialfair.algorithms.contract import Fit, PlotStyle, Task
 from partialfair.models.stacked import StackedMLP
 from partialfair.seeding import generator
 
@@ -30,17 +30,17 @@ class MultiplierRanking(RankingAlgorithm[MultiplierRankingSettings]):
     settings = MultiplierRankingSettings
     label = "Multiplier model, ranking"
     paper = "Narasimhan et al. (2020)"
-    look = Look("#6b6b6b", "x", (0, (8, 2)))
+    look = PlotStyle("#6b6b6b", "x", (0, (8, 2)))
 
     def fit(self, task: Task, settings: MultiplierRankingSettings) -> Fit:
         """Run it; the last iterate is the result."""
 
-        def make(own: RankingTask) -> RankingMultiplierModel:
-            means = (own.n_inputs - 1) // 2
+        def make(ranking_task: RankingTask) -> RankingMultiplierModel:
+            means = (ranking_task.n_inputs - 1) // 2
             model = StackedMLP(means + 1, tuple(settings.multiplier_hidden))
             phi = model.initial(generator("multiplier_ranking", "initial", task.train.name, task.seed))
             rates = settings.rate, settings.dual_scale
-            return RankingMultiplierModel(own.ranker(), model, phi, *rates, task.kappa, means)
+            return RankingMultiplierModel(ranking_task.ranker(), model, phi, *rates, task.kappa, means)
 
         return ranking_tasks.fit(task, settings, "multiplier_ranking", {"multiplier model": make})
 

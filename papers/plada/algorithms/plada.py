@@ -10,7 +10,7 @@ from papers.plada.algorithms.gap_runs import Curve, run
 from papers.plada.algorithms.gap_tasks import GapAlgorithm, GapSettings, GapTask, step_of
 from papers.plada.algorithms.linear_gaps import LinearGaps
 from papers.plada.algorithms.plada_solver import Constants, Parameters, Plada, Recorded, safe_steps
-from partialfair.algorithms.contract import Fit, Look, Task
+from partialfair.algorithms.contract import Fit, PlotStyle, Task
 
 Step = PositiveFloat | Literal["theory", "loss"]
 
@@ -61,16 +61,18 @@ class PLADA(GapAlgorithm[PladaSettings]):
     settings = PladaSettings
     label = "PLADA"
     paper = "PLADA paper, Algorithm 1"
-    look = Look("#0072B2", "o")
+    look = PlotStyle("#0072B2", "o")
 
     def fit(self, task: Task, settings: PladaSettings) -> Fit:
         """Run every variant for the same number of iterations; the last iterate of the first is the result."""
-        own = GapTask(task, settings)
-        steps = settings.steps(task.train.name, 2 + len(own.problem.eps))
-        parameters = {name: _tuned(own, variant, settings.trial(steps)) for name, variant in settings.variants.items()}
-        curves = _batched(own, settings, parameters, steps) if settings.batched else {}
+        gap_task = GapTask(task, settings)
+        steps = settings.steps(task.train.name, 2 + len(gap_task.problem.eps))
+        parameters = {
+            name: _tuned(gap_task, variant, settings.trial(steps)) for name, variant in settings.variants.items()
+        }
+        curves = _batched(gap_task, settings, parameters, steps) if settings.batched else {}
         for name in settings.variants if not curves else ():
-            curves[name] = _alone(own, settings, name, parameters[name], steps)
+            curves[name] = _alone(gap_task, settings, name, parameters[name], steps)
             last = curves[name]
             task.report(
                 f"{name}: loss {last.loss[-1]:.5f}, violation {last.violation[-1]:.1e}, {last.seconds[-1]:.1f} s"
@@ -79,37 +81,45 @@ class PLADA(GapAlgorithm[PladaSettings]):
         numbers = {name: value.model_dump() | {"rho": value.rho} for name, value in parameters.items()}
         chosen = {"variants": numbers, "iterations": steps, "slack_start": settings.variants[result].slack}
         theta = curves[result].points[steps]
-        return gap_tasks.fit_of(own, curves, result, theta, chosen, 2 * own.problem.weak_convexity())
+        return gap_tasks.fit_of(gap_task, curves, result, theta, chosen, 2 * gap_task.problem.weak_convexity())
 
 
-def _slack(own: GapTask, variant: Variant, batch: int) -> Any:
+def _slack(gap_task: GapTask, variant: Variant, batch: int) -> Any:
     """Start of the slack: at theta = 0 every gap is 0, so that all of eps is left."""
-    start = own.problem.eps if variant.slack == "gap" else np.zeros(len(own.problem.eps))
+    start = gap_task.problem.eps if variant.slack == "gap" else np.zeros(len(gap_task.problem.eps))
     return np.repeat(np.minimum(start, variant.u_max)[:, None], batch, axis=1)
 
 
-def _tuned(own: GapTask, variant: Variant, steps: int) -> Parameters:
+def _tuned(gap_task: GapTask, variant: Variant, steps: int) -> Parameters:
     """The parameters of a variant; of several etas, all run as one batch, the one preferred after ``steps``."""
-    candidates = variant.candidates(own.problem)
+    candidates = variant.candidates(gap_task.problem)
     if len(candidates) == 1:
         return candidates[0]
-    start = np.zeros((own.problem.size, len(candidates)))
-    method = Plada(own.problem, candidates, start, _slack(own, variant, len(candidates)), variant.theta_step)
-    curves = {f"{place}": curve for place, curve in enumerate(run(method, steps))}
+    start = np.zeros((gap_task.problem.size, len(candidates)))
+    method = Plada(gap_task.problem, candidates, start, _slack(gap_task, variant, len(candidates)), variant.theta_step)
+    curves = {f"{index}": curve for index, curve in enumerate(run(method, steps))}
     return candidates[int(gap_tasks.preferred(curves))]
 
 
-def _alone(own: GapTask, settings: PladaSettings, name: str, parameters: Parameters, steps: int) -> Curve:
-    variant, start = settings.variants[name], np.zeros((own.problem.size, 1))
+def _alone(gap_task: GapTask, settings: PladaSettings, name: str, parameters: Parameters, steps: int) -> Curve:
+    variant, start = settings.variants[name], np.zeros((gap_task.problem.size, 1))
     kind = Recorded if settings.residuals else Plada
-    method = kind(own.problem, parameters, start, _slack(own, variant, 1), variant.theta_step)
+    method = kind(gap_task.problem, parameters, start, _slack(gap_task, variant, 1), variant.theta_step)
     return run(method, steps, gap_tasks.kept_iterations(steps, settings.points))[0]
 
 
-def _batched(own: GapTask, settings: PladaSettings, parameters: dict[str, Parameters], steps: int) -> dict[str, Curve]:
-    first = next(iter(settings.variants.values()))
-    start = np.zeros((own.problem.size, len(parameters)))
-    method = Plada(own.problem, list(parameters.values()), start, _slack(own, first, len(parameters)), first.theta_step)
+def _batched(
+    gap_task: GapTask, settings: PladaSettings, parameters: dict[str, Parameters], steps: int
+) -> dict[str, Curve]:
+    variant = next(iter(settings.variants.values()))
+    start = np.zeros((gap_task.problem.size, len(parameters)))
+    method = Plada(
+        gap_task.problem,
+        list(parameters.values()),
+        start,
+        _slack(gap_task, variant, len(parameters)),
+        variant.theta_step,
+    )
     curves = run(method, steps, gap_tasks.kept_iterations(steps, settings.points))
     return dict(zip(parameters, curves, strict=True))
 

@@ -10,7 +10,7 @@ from papers.plada.algorithms.group_losses import Reading
 from papers.plada.algorithms.group_networks import GroupAlgorithm, GroupNetworkSettings, GroupTask, Recorder
 from papers.plada.algorithms.network_plada import NetworkPlada
 from papers.plada.algorithms.plada_solver import Parameters
-from partialfair.algorithms.contract import Fit, Look, Task
+from partialfair.algorithms.contract import Fit, PlotStyle, Task
 from partialfair.seeding import generator
 
 READINGS: dict[str, Reading] = {"expected": "expected", "none": "expected", "each": "shares", "sampled": "each"}
@@ -43,22 +43,22 @@ class PladaNetwork(GroupAlgorithm[PladaNetworkSettings]):
     settings = PladaNetworkSettings
     label = "PLADA, network"
     paper = "PLADA paper, section 5.3"
-    look = Look("#E69F00", "v", (0, (6, 1, 1, 1, 1, 1)))
+    look = PlotStyle("#E69F00", "v", (0, (6, 1, 1, 1, 1, 1)))
 
     def fit(self, task: Task, settings: PladaNetworkSettings) -> Fit:
         """Run every variant; the last iterate of the first is the result. Validation rows are recorded only."""
-        own = GroupTask(task, settings)
+        group_task = GroupTask(task, settings)
         runs: dict[str, Recorder] = {}
         for name, variant in settings.variants.items():
-            groups = own.groups(READINGS[variant.reading])
+            groups = group_task.groups(READINGS[variant.reading])
             dual = {"sampled": "sampled", "none": "none"}.get(variant.reading, "all")
             stream = generator("plada_network", "groups", task.train.name, task.seed)
-            method = NetworkPlada(own.start(), groups, variant, dual, stream)  # type: ignore[arg-type]
-            runs[name] = group_networks.follow(own, method, time.process_time)
+            method = NetworkPlada(group_task.start(), groups, variant, dual, stream)  # type: ignore[arg-type]
+            runs[name] = group_networks.follow(group_task, method, time.process_time)
             last = runs[name].records[-1]
             task.report(f"{name}: loss {last.objective:.4f}, constraint {last.violation:+.4f}")
-        chosen = {"epochs": settings.epochs, "groups": own.groups("each").m}
-        return group_networks.fit_of(own, runs, next(iter(runs)), -1, chosen)
+        chosen = {"epochs": settings.epochs, "groups": group_task.groups("each").m}
+        return group_networks.fit_of(group_task, runs, next(iter(runs)), -1, chosen)
 
 
 ALGORITHM = PladaNetwork()

@@ -9,7 +9,7 @@ from papers.plada.algorithms import ranking_tasks
 from papers.plada.algorithms.plada_network import NetworkVariant
 from papers.plada.algorithms.query_pairs import RankingPlada
 from papers.plada.algorithms.ranking_tasks import RankingAlgorithm, RankingSettings, RankingTask
-from partialfair.algorithms.contract import Fit, Look, Task
+from partialfair.algorithms.contract import Fit, PlotStyle, Task
 
 
 class PladaRankingSettings(RankingSettings):
@@ -24,13 +24,15 @@ class PladaRanking(RankingAlgorithm[PladaRankingSettings]):
     settings = PladaRankingSettings
     label = "PLADA, ranking"
     paper = "PLADA paper, appendix D.3"
-    look = Look("#7a6a00", "d", (0, (4, 1.5)))
+    look = PlotStyle("#7a6a00", "d", (0, (4, 1.5)))
 
     def fit(self, task: Task, settings: PladaRankingSettings) -> Fit:
         """Run every variant; the last iterate of the first is the result."""
 
         def make(variant: NetworkVariant) -> Callable[[RankingTask], RankingPlada]:
-            return lambda own: RankingPlada(own.ranker(), variant, task.kappa, constrained=variant.reading != "none")
+            return lambda ranking_task: RankingPlada(
+                ranking_task.ranker(), variant, task.kappa, constrained=variant.reading != "none"
+            )
 
         methods = {name: make(variant) for name, variant in settings.variants.items()}
         return ranking_tasks.fit(task, settings, "plada_ranking", methods)

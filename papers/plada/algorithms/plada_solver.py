@@ -155,7 +155,7 @@ class Plada:
         return point
 
 
-def _prox_linear_step(gaps: Array, jacobian: Array, at: Array, centre: Array, lam: Array, eta: Any) -> Array:
+def _prox_linear_step(gaps: Array, jacobian: Array, point: Array, centre: Array, lam: Array, eta: Any) -> Array:
     """``argmin_y sum_j lam_j |h_j + <grad h_j, y - at>| + ||y - centre||^2 / (2 eta)``, (d, B).
 
     It is ``y = centre - eta J'(lam s)``, s of :func:`~partialfair.algorithms.stochastic_steps.prox_linear_signs`.
@@ -169,7 +169,7 @@ def _prox_linear_step(gaps: Array, jacobian: Array, at: Array, centre: Array, la
         eta: step.
     """
     products = np.einsum("idb,jdb->ijb", jacobian, jacobian)
-    value = gaps + np.einsum("jdb,db->jb", jacobian, centre - at)
+    value = gaps + np.einsum("jdb,db->jb", jacobian, centre - point)
     signs = steps.prox_linear_signs(products, value, lam, eta)
     return centre - eta * np.einsum("jdb,jb->db", jacobian, lam * signs)
 

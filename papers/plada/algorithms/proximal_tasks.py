@@ -40,34 +40,34 @@ class ProximalAlgorithm(GapAlgorithm[S]):
 
     def fit(self, task: Task, settings: S) -> Fit:
         """Choose a candidate on the training rows and run it in full; the last outer point is the result."""
-        own = GapTask(task, settings)
-        modulus = own.problem.weak_convexity()
+        gap_task = GapTask(task, settings)
+        modulus = gap_task.problem.weak_convexity()
         rules = settings.candidates(modulus)
         steps = settings.steps(task.train.name, settings.products)
         chosen = next(iter(rules))
         if len(rules) > 1:
-            chosen = gap_tasks.preferred(_trials(own, rules, settings.trial(steps)))
-        curve = _curve(own, rules[chosen], steps, settings.points)
+            chosen = gap_tasks.preferred(_trials(gap_task, rules, settings.trial(steps)))
+        curve = _curve(gap_task, rules[chosen], steps, settings.points)
         task.report(f"{chosen}: loss {curve.loss[-1]:.5f}, violation {curve.violation[-1]:.1e}")
         theta = curve.points[int(curve.iteration[-1])]
         tuned = {"rule": chosen, "iterations": steps, "rho": rules[chosen].weight}
-        return gap_tasks.fit_of(own, {chosen: curve}, chosen, theta, tuned, 2 * modulus)
+        return gap_tasks.fit_of(gap_task, {chosen: curve}, chosen, theta, tuned, 2 * modulus)
 
 
-def _curve(own: GapTask, rule: ProximalRule, steps: int, points: int) -> Curve:
-    method = ProximalPoint(own.problem, rule, np.zeros((own.problem.size, 1)))
+def _curve(gap_task: GapTask, rule: ProximalRule, steps: int, points: int) -> Curve:
+    method = ProximalPoint(gap_task.problem, rule, np.zeros((gap_task.problem.size, 1)))
     return run(method, steps, gap_tasks.kept_iterations(steps, points))[0]
 
 
-def _trials(own: GapTask, rules: Mapping[str, ProximalRule], steps: int) -> dict[str, Curve]:
+def _trials(gap_task: GapTask, rules: Mapping[str, ProximalRule], steps: int) -> dict[str, Curve]:
     """Short runs of all rules; those with the same K are one batch."""
-    found: dict[str, Curve] = {}
+    curves: dict[str, Curve] = {}
     for inner in sorted({rule.inner for rule in rules.values()}):
         names = [name for name, rule in rules.items() if rule.inner == inner]
-        first, c1, c2 = (
-            np.array([getattr(rules[name], what) for name in names]) for what in ("first_step", "c1", "c2")
+        first_step, c1, c2 = (
+            np.array([getattr(rules[name], setting) for name in names]) for setting in ("first_step", "c1", "c2")
         )
-        start = np.zeros((own.problem.size, len(names)))
-        method = ProximalPoint(own.problem, replace(rules[names[0]], first_step=first, c1=c1, c2=c2), start)
-        found |= dict(zip(names, run(method, steps), strict=True))
-    return found
+        start = np.zeros((gap_task.problem.size, len(names)))
+        method = ProximalPoint(gap_task.problem, replace(rules[names[0]], first_step=first_step, c1=c1, c2=c2), start)
+        curves |= dict(zip(names, run(method, steps), strict=True))
+    return curves

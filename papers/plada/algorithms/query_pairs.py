@@ -36,14 +36,14 @@ class Query:
     group: NDArray[np.integer]
 
     @cached_property
-    def _parts(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _relevant_and_not(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         return np.flatnonzero(self.positive), np.flatnonzero(~self.positive)
 
     @cached_property
     def contrast(self) -> Array:
         """(P, N) weights whose sum with errors is err01 - err10; 0 where either kind of pair is absent."""
-        first, second = (self.group[rows] for rows in self._parts)
-        mixed = [np.outer(first == g, second == 1 - g) for g in (0, 1)]
+        group_winner, group_loser = (self.group[rows] for rows in self._relevant_and_not)
+        mixed = [np.outer(group_winner == g, group_loser == 1 - g) for g in (0, 1)]
         counts = [kind.sum() for kind in mixed]
         if not min(counts):
             return np.zeros(mixed[0].shape)
@@ -56,8 +56,8 @@ class Query:
 
     def margins(self, scores: Array) -> Array:
         """Score differences (P, N)."""
-        first, second = self._parts
-        return scores[first][:, None] - scores[second][None]
+        winners, losers = self._relevant_and_not
+        return scores[winners][:, None] - scores[losers][None]
 
     def loss(self, margins: Array) -> tuple[float, Array]:
         """Mean softplus loss and its derivative by the margins."""
@@ -77,8 +77,8 @@ class Query:
     def to_rows(self, by_margin: Array) -> Array:
         """Derivative (n,) by the scores of one by the margins."""
         out = np.zeros(len(self.positive))
-        out[self._parts[0]] = by_margin.sum(axis=1)
-        out[self._parts[1]] = -by_margin.sum(axis=0)
+        out[self._relevant_and_not[0]] = by_margin.sum(axis=1)
+        out[self._relevant_and_not[1]] = -by_margin.sum(axis=0)
         return out
 
 

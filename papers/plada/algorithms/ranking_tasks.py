@@ -10,7 +10,17 @@ from numpy.typing import NDArray
 from pydantic import Field, PositiveInt
 
 from papers.plada.algorithms.query_pairs import Query, Ranker, ndcg
-from partialfair.algorithms.contract import Algorithm, Fit, Record, Settings, Task, Trace, Witness, diverged, unsuitable
+from partialfair.algorithms.contract import (
+    Algorithm,
+    EvaluatedPoint,
+    Fit,
+    Record,
+    Settings,
+    Task,
+    Trace,
+    diverged,
+    unsuitable,
+)
 from partialfair.data.dataset import Dataset
 from partialfair.errors import NotEstimableError
 from partialfair.models.query_ranker import QueryRanker, inputs_of
@@ -69,9 +79,9 @@ class RankingTask:
     def queries(self, rows: Dataset) -> list[Query]:
         """The queries of some rows that have a pair."""
         inputs, number = inputs_of(rows.X, rows.group, self.task.standardiser, rows.feature_names)
-        parts = [np.flatnonzero(number == k) for k in range(int(number.max()) + 1)]
-        found = [Query(inputs[part], rows.y[part] > 0, rows.group[part]) for part in parts]
-        usable = [query for query in found if query.n_pairs]
+        rows_of_query = [np.flatnonzero(number == k) for k in range(int(number.max()) + 1)]
+        queries = [Query(inputs[members], rows.y[members] > 0, rows.group[members]) for members in rows_of_query]
+        usable = [query for query in queries if query.n_pairs]
         if not usable:
             raise NotEstimableError(f"{rows.name}: no query has a positive and a negative document")
         return usable
@@ -128,15 +138,15 @@ class RankingTask:
 
 
 @dataclass(frozen=True, eq=False)
-class RankingPoint(Witness):
+class RankingPoint(EvaluatedPoint):
     """A trained ranker on the training queries; it is stationary for nothing that is known."""
 
-    own: RankingTask
+    ranking_task: RankingTask
     ranker: Ranker
 
     def objective(self) -> float:
         """Mean loss of pairs, averaged over the training queries."""
-        return self.own.loss(self.ranker)
+        return self.ranking_task.loss(self.ranker)
 
     def violation(self) -> float:
         """Mean gap of pairwise errors, beyond the tolerance; these errors have no surrogate here."""
@@ -145,7 +155,7 @@ class RankingPoint(Witness):
     def indicator_violation(self, point: NDArray[np.floating] | None = None) -> float:
         """The same, here or at other parameters (1, size)."""
         ranker = self.ranker if point is None else Ranker(self.ranker.model, point[0])
-        return self.own.measured(ranker, self.own.train)["violation"]
+        return self.ranking_task.measured(ranker, self.ranking_task.train)["violation"]
 
 
 def fit(task: Task, settings: RankingSettings, name: str, methods: dict[str, Any]) -> Fit:
@@ -157,39 +167,45 @@ def fit(task: Task, settings: RankingSettings, name: str, methods: dict[str, Any
         name: of the algorithm, for its random stream.
         methods: functions of the :class:`RankingTask` that make a method at its start.
     """
-    own = RankingTask(task, settings)
+    ranking_task = RankingTask(task, settings)
     curves: dict[str, Any] = {}
     candidates: dict[str, list[Record]] = {}
     last: dict[str, Ranker] = {}
     for candidate, make in methods.items():
-        method: Method = make(own)
-        table, records = _follow(own, method, generator(name, "queries", task.train.name, task.seed))
-        curves |= {f"{candidate}/{what}": values for what, values in table.items()}
+        method: Method = make(ranking_task)
+        table, records = _follow(ranking_task, method, generator(name, "queries", task.train.name, task.seed))
+        curves |= {f"{candidate}/{quantity}": values for quantity, values in table.items()}
         candidates[candidate], last[candidate] = records, method.ranker
         task.report(f"{candidate}: loss {records[-1].objective:.4f}, violation {records[-1].violation:+.4f}")
     result = next(iter(methods))
     if not np.isfinite(candidates[result][-1].point).all():
         return diverged(task, Trace(candidates, result))
-    n_pairs = sum(query.n_pairs for query in own.train)
-    chosen = {"epochs": settings.epochs, "queries": len(own.train), "pairs": n_pairs}
-    model = TracedScore(own.score(last[result].theta), curves)
-    return Fit(model, chosen, Trace(candidates, result), RankingPoint(own, last[result]))
+    n_pairs = sum(query.n_pairs for query in ranking_task.train)
+    chosen = {"epochs": settings.epochs, "queries": len(ranking_task.train), "pairs": n_pairs}
+    model = TracedScore(ranking_task.score(last[result].theta), curves)
+    return Fit(model, chosen, Trace(candidates, result), RankingPoint(ranking_task, last[result]))
 
 
 def _follow(
-    own: RankingTask, method: Method, stream: np.random.Generator
+    ranking_task: RankingTask, method: Method, stream: np.random.Generator
 ) -> tuple[dict[str, NDArray[np.float64]], list[Record]]:
     """Run a method; measure before the first epoch and after every one."""
     rows, records, spent, steps = [], [], 0.0, 0
-    for epoch in range(own.settings.epochs + 1):
+    for epoch in range(ranking_task.settings.epochs + 1):
         began = time.process_time()
-        for place in stream.permutation(len(own.train)) if epoch else ():
-            method.step(own.train[place])
+        for query_index in stream.permutation(len(ranking_task.train)) if epoch else ():
+            method.step(ranking_task.train[query_index])
             steps += 1
         spent += time.process_time() - began
-        there, here = own.measured(method.ranker, own.validation), own.measured(method.ranker, own.train)
-        rows.append([epoch, *there.values(), here["error"], here["violation"]])
+        on_validation, on_train = (
+            ranking_task.measured(method.ranker, ranking_task.validation),
+            ranking_task.measured(method.ranker, ranking_task.train),
+        )
+        rows.append([epoch, *on_validation.values(), on_train["error"], on_train["violation"]])
         point = method.ranker.theta.astype(np.float64)
-        records.append(Record(epoch, steps, own.loss(method.ranker), here["violation"], spent, point))
+        records.append(Record(epoch, steps, ranking_task.loss(method.ranker), on_train["violation"], spent, point))
     table = np.array(rows)
-    return {"epoch": table[:, 0], **{name: table[:, place + 1] for place, name in enumerate(CURVES)}}, records
+    return {
+        "epoch": table[:, 0],
+        **{name: table[:, query_index + 1] for query_index, name in enumerate(CURVES)},
+    }, records

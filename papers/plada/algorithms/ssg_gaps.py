@@ -10,7 +10,7 @@ from papers.plada.algorithms.gap_runs import Curve, run
 from papers.plada.algorithms.gap_tasks import GapAlgorithm, GapSettings, GapTask, Step, step_of
 from papers.plada.algorithms.linear_gaps import LinearGaps
 from papers.plada.algorithms.switching_gaps import SwitchingGaps, SwitchingRule
-from partialfair.algorithms.contract import Fit, Look, Task
+from partialfair.algorithms.contract import Fit, PlotStyle, Task
 
 
 class Rules(BaseModel):
@@ -51,33 +51,35 @@ class SSGGaps(GapAlgorithm[SSGGapsSettings]):
     settings = SSGGapsSettings
     label = "SSG"
     paper = "Huang and Lin (2023)"
-    look = Look("#D55E00", "s", (0, (5, 1.5)))
+    look = PlotStyle("#D55E00", "s", (0, (5, 1.5)))
 
     def fit(self, task: Task, settings: SSGGapsSettings) -> Fit:
         """Choose a rule of each set on the training rows, run it in full; the first set gives the result."""
-        own = GapTask(task, settings)
+        gap_task = GapTask(task, settings)
         steps = settings.steps(task.train.name, 2)
         curves: dict[str, Curve] = {}
         rule: dict[str, str] = {}
         for name, rules in settings.sets.items():
-            candidates = rules.named(own.problem)
+            candidates = rules.named(gap_task.problem)
             rule[name] = next(iter(candidates))
             if len(candidates) > 1:
-                short = _curves(own, candidates, settings.trial(steps), 2)
+                short = _curves(gap_task, candidates, settings.trial(steps), 2)
                 rule[name] = gap_tasks.preferred(short)
-            curves[name] = _curves(own, {name: candidates[rule[name]]}, steps, settings.points)[name]
+            curves[name] = _curves(gap_task, {name: candidates[rule[name]]}, steps, settings.points)[name]
             task.report(f"{name}: {rule[name]}, loss {curves[name].loss[-1]:.5f}")
         result = next(iter(curves))
-        weight = 2 * own.problem.weak_convexity()
+        weight = 2 * gap_task.problem.weak_convexity()
         theta = curves[result].points[steps]
-        return gap_tasks.fit_of(own, curves, result, theta, {"rules": rule, "iterations": steps}, weight)
+        return gap_tasks.fit_of(gap_task, curves, result, theta, {"rules": rule, "iterations": steps}, weight)
 
 
-def _curves(own: GapTask, rules: dict[str, tuple[float, float, bool]], steps: int, points: int) -> dict[str, Curve]:
+def _curves(
+    gap_task: GapTask, rules: dict[str, tuple[float, float, bool]], steps: int, points: int
+) -> dict[str, Curve]:
     """Run candidates as one batch."""
     step, tolerance, diminishing = (np.array(column) for column in zip(*rules.values(), strict=True))
-    start = np.zeros((own.problem.size, len(rules)))
-    method = SwitchingGaps(own.problem, SwitchingRule(step, tolerance, diminishing), start)
+    start = np.zeros((gap_task.problem.size, len(rules)))
+    method = SwitchingGaps(gap_task.problem, SwitchingRule(step, tolerance, diminishing), start)
     curves = run(method, steps, gap_tasks.kept_iterations(steps, points))
     return dict(zip(rules, curves, strict=True))
 

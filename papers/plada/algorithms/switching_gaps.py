@@ -30,7 +30,7 @@ class SwitchingRule:
     diminishing: Any = False
     infeasible: Literal["polyak", "step"] = "polyak"
 
-    def at(self, t: int) -> tuple[Any, Any]:
+    def step_and_tolerance(self, t: int) -> tuple[Any, Any]:
         """Step and tolerance of iteration t."""
         factor = np.where(self.diminishing, 1 / np.sqrt(t + 1), 1.0)
         return self.step * factor, self.tolerance * factor
@@ -61,7 +61,7 @@ class SwitchingGaps:
 
     def step(self) -> None:
         """Do one iteration: one product with the data for values, one for the subgradient."""
-        step, tolerance = self.rule.at(self.iteration)
+        step, tolerance = self.rule.step_and_tolerance(self.iteration)
         state = self.state
         g = worst(self.problem, state)
         feasible = g <= tolerance

@@ -26,7 +26,7 @@ def test_switching_iterates():
 
 
 def test_diminishing_rule():
-    step, tolerance = SwitchingRule(step=0.2, tolerance=1e-3, diminishing=np.array([True, False])).at(3)
+    step, tolerance = SwitchingRule(step=0.2, tolerance=1e-3, diminishing=np.array([True, False])).step_and_tolerance(3)
     assert step == pytest.approx((0.1, 0.2)) and tolerance == pytest.approx((5e-4, 1e-3))
 
 

@@ -35,7 +35,7 @@ def with_labels(task, part, seed=0):
 
 def scores_at(fit, record, task):
     """Scores of the validation rows by the network that a record keeps."""
-    own = fit.witness.own
+    own = fit.evaluated_point.group_task
     return own.score(record.point).scores(task.validation.X, task.validation.group)
 
 

@@ -61,9 +61,9 @@ def norm(scores: Array, positive: Array) -> Array:
     accuracy = sigmoid(sign * scores)
     by_group, overall = accuracy.mean(axis=2), accuracy.mean(axis=(1, 2))[:, None]
     ahead = np.sign(by_group - overall)
-    own = ahead / overall / scores.shape[2]
+    per_score = ahead / overall / scores.shape[2]
     shared = -(ahead * by_group).sum(axis=1, keepdims=True) / overall**2 / _rows(scores)
-    return (own + shared)[..., None] * sign * accuracy * (1 - accuracy)
+    return (per_score + shared)[..., None] * sign * accuracy * (1 - accuracy)
 
 
 def log_sum_exp(scores: Array, positive: Array) -> Array:
@@ -74,9 +74,9 @@ def log_sum_exp(scores: Array, positive: Array) -> Array:
     violation = np.abs(by_group / overall - 1)
     share = np.exp(violation) / np.exp(violation).sum(axis=1, keepdims=True)
     ahead = np.sign(by_group - overall) * share
-    own = ahead / overall / scores.shape[2]
+    per_score = ahead / overall / scores.shape[2]
     shared = -(ahead * by_group).sum(axis=1, keepdims=True) / overall**2 / _rows(scores)
-    return (own + shared)[..., None] * sign * accuracy * (1 - accuracy)
+    return (per_score + shared)[..., None] * sign * accuracy * (1 - accuracy)
 
 
 class Library:

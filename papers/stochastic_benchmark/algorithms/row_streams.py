@@ -36,20 +36,20 @@ class Permutations:
     _chunk: tuple[int, Rows] = field(default=(-1, np.zeros((0, 0, 0), np.int64)), init=False)
     _passes: dict[tuple[int, int], Rows] = field(default_factory=dict, init=False)
 
-    def at(self, step: int) -> Rows:
+    def drawn_at(self, step: int) -> Rows:
         """Rows (R, batch) of a step."""
-        number, place = divmod(step, CHUNK)
+        number, index = divmod(step, CHUNK)
         if self._chunk[0] != number:
             self._chunk = number, np.stack([self._rows(seed, number) for seed in self.seeds])
-        return self._chunk[1][:, place]
+        return self._chunk[1][:, index]
 
     def _rows(self, seed: int, chunk: int) -> Rows:
         """Rows (CHUNK, batch) of one run."""
         size = self.pool.size
-        first = chunk * CHUNK * self.batch
-        last = first + CHUNK * self.batch
-        passes = [self._permutation(seed, number) for number in range(first // size, (last - 1) // size + 1)]
-        joined = np.concatenate(passes)[first % size :][: last - first]
+        start = chunk * CHUNK * self.batch
+        last = start + CHUNK * self.batch
+        passes = [self._permutation(seed, number) for number in range(start // size, (last - 1) // size + 1)]
+        joined = np.concatenate(passes)[start % size :][: last - start]
         return joined.reshape(CHUNK, self.batch)
 
     def _permutation(self, seed: int, number: int) -> Rows:
@@ -81,13 +81,13 @@ class Balanced:
     _streams: list[Permutations] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
-        for place, rows in enumerate(self.strata):
-            name = f"{self.name}/{place}"
+        for index, rows in enumerate(self.strata):
+            name = f"{self.name}/{index}"
             self._streams.append(Permutations(rows, self.batch, self.seeds, name, self.cyclic))
 
-    def at(self, step: int) -> Rows:
+    def drawn_at(self, step: int) -> Rows:
         """Rows (R, S, batch) of a step."""
-        return np.stack([stream.at(step) for stream in self._streams], axis=1)
+        return np.stack([stream.drawn_at(step) for stream in self._streams], axis=1)
 
 
 Streams = tuple[Permutations, Balanced, Balanced]
@@ -107,5 +107,5 @@ def with_two_draws(n_rows: int, strata: Sequence[Rows], settings: Any, seeds: Se
     if settings.full_batch:
         return None
     size, cyclic = settings.group_batch, settings.cyclic
-    first, second = (Balanced(strata, size, seeds, name, cyclic) for name in ("first", "second"))
-    return Permutations(np.arange(n_rows), settings.batch, seeds, "objective"), first, second
+    draw_1, draw_2 = (Balanced(strata, size, seeds, name, cyclic) for name in ("first", "second"))
+    return Permutations(np.arange(n_rows), settings.batch, seeds, "objective"), draw_1, draw_2

@@ -10,7 +10,7 @@ from papers.stochastic_benchmark.algorithms.row_streams import Permutations
 from papers.stochastic_benchmark.algorithms.stochastic_problem import Sampled, StochasticProblem
 from papers.stochastic_benchmark.algorithms.stochastic_run import State
 from papers.stochastic_benchmark.algorithms.stochastic_tasks import Stochastic, StochasticSettings
-from partialfair.algorithms.contract import Look
+from partialfair.algorithms.contract import PlotStyle
 from partialfair.data.dataset import Dataset
 from partialfair.models.stacked import Array
 
@@ -45,7 +45,7 @@ class PlainSteps:
 
     def step(self, problem: Sampled, streams: Permutations | None, state: State, k: int) -> None:
         """One step of every run."""
-        rows = None if streams is None else streams.at(k)
+        rows = None if streams is None else streams.drawn_at(k)
         gradient = problem.gradient(state["x"], rows)
         gradient *= state["x"].dtype.type(self.settings.step_size)
         state["x"] -= gradient
@@ -58,7 +58,7 @@ class SGD(Stochastic[SGDSettings]):
     settings = SGDSettings
     label = "SGD"
     paper = "Benchmark of stochastic approximation algorithms, section 4.2"
-    look = Look("#262626", "*")
+    look = PlotStyle("#262626", "*")
     constrained = False
 
     def method(self, settings: SGDSettings, rows: Dataset, n_seeds: int) -> PlainSteps:

@@ -12,7 +12,7 @@ from papers.stochastic_benchmark.algorithms.row_streams import Balanced
 from papers.stochastic_benchmark.algorithms.stochastic_problem import Sampled, StochasticProblem
 from papers.stochastic_benchmark.algorithms.stochastic_run import State
 from papers.stochastic_benchmark.algorithms.stochastic_tasks import Stochastic, StochasticSettings
-from partialfair.algorithms.contract import Fit, Look, Task
+from partialfair.algorithms.contract import Fit, PlotStyle, Task
 from partialfair.data.dataset import Dataset
 from partialfair.models.stacked import Array
 
@@ -59,7 +59,7 @@ class PenalisedSteps:
 
     def step(self, problem: StochasticProblem, streams: Balanced, state: State, k: int) -> None:
         """One step of every run."""
-        drawn = streams.at(k)
+        drawn = streams.drawn_at(k)
         rows = drawn.reshape(len(drawn), -1)
 
         def residual(scores: Array) -> Array:
@@ -78,7 +78,7 @@ class SGDFairret(Stochastic[FairretSettings]):
     settings = FairretSettings
     label = "SGD-Fairret"
     paper = "Benchmark of stochastic approximation algorithms, section 4.2"
-    look = Look("#E69F00", "v", (0, (6, 1, 1, 1, 1, 1)))
+    look = PlotStyle("#E69F00", "v", (0, (6, 1, 1, 1, 1, 1)))
     constrained = False
     penalised = True
 
@@ -90,9 +90,9 @@ class SGDFairret(Stochastic[FairretSettings]):
 
     def method(self, settings: FairretSettings, rows: Dataset, n_seeds: int) -> PenalisedSteps:
         """Steps with the settings' penalty: a formula of ours, or fairret's own code for ``n_seeds`` runs."""
-        own = settings.penalty == "library"
+        of_library = settings.penalty == "library"
         return PenalisedSteps(
-            settings, Library(n_seeds, rows.n_groups) if own else PENALTIES[settings.penalty], rows.group
+            settings, Library(n_seeds, rows.n_groups) if of_library else PENALTIES[settings.penalty], rows.group
         )
 
 

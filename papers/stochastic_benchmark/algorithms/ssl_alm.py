@@ -16,7 +16,7 @@ from papers.stochastic_benchmark.algorithms.stochastic_problem import Sampled, S
 from papers.stochastic_benchmark.algorithms.stochastic_run import State
 from papers.stochastic_benchmark.algorithms.stochastic_tasks import Stochastic, StochasticSettings
 from partialfair.algorithms import stochastic_steps as steps
-from partialfair.algorithms.contract import Look
+from partialfair.algorithms.contract import PlotStyle
 from partialfair.data.dataset import Dataset
 from partialfair.models.stacked import Array
 
@@ -69,13 +69,15 @@ class SmoothedSteps:
         settings = self.settings
         last = settings.whole_last_step and k == settings.steps - 1
         drawn, streams = streams, None if last else streams
-        objective, first, second = (None, None, None) if streams is None else (part.at(k) for part in streams)
+        objective, draw_1, draw_2 = (
+            (None, None, None) if streams is None else (stream.drawn_at(k) for stream in streams)
+        )
         x, slack, dual = state["x"], state["slack"], state["dual"]
-        values, pull_back = problem.constraints(x, first)
+        values, pull_back = problem.constraints(x, draw_1)
         # y' = y + eta (c + s), 0 where its norm reaches M_y;  v = y' + rho (c' + s)
         if not last:
             dual = steps.bounded_dual(dual, slack, values, settings.dual_step, settings.dual_bound)
-        again = values if streams is None else problem.constraints(x, second)[0]
+        again = values if streams is None else problem.constraints(x, draw_2)[0]
         weights = steps.penalised(dual, slack, again, settings.penalty)
         # g = f' + c'(x)' v + mu (x - a), and v + mu (s - a_s) of the slacks;  a' = a + beta (x - a)
         gradient = problem.gradient(x, objective)
@@ -91,8 +93,8 @@ class SmoothedSteps:
         x -= gradient
         state["slack"] = steps.moved_slack(slack, weights, settings.step_size)
         state["dual"] = dual
-        if objective is not None and first is not None:
-            state["rows"] += objective.shape[1] + 2 * first[0].size
+        if objective is not None and draw_1 is not None:
+            state["rows"] += objective.shape[1] + 2 * draw_1[0].size
         elif last and drawn is not None:
             state["rows"] += drawn[0].pool.size + sum(rows.size for rows in drawn[1].strata)
 
@@ -103,7 +105,7 @@ class SSLALM(Stochastic[SSLALMSettings]):
     settings = SSLALMSettings
     label = "SSL-ALM"
     paper = "Benchmark of stochastic approximation algorithms, section 3.3"
-    look = Look("#0072B2", "o")
+    look = PlotStyle("#0072B2", "o")
 
     def method(self, settings: SSLALMSettings, rows: Dataset, n_seeds: int) -> SmoothedSteps:
         """Smoothed steps, alike for any number of runs."""

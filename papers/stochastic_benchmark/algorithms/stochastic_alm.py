@@ -4,7 +4,7 @@ from pydantic import Field
 
 from papers.stochastic_benchmark.algorithms.ssl_alm import SmoothedSteps, SSLALMSettings
 from papers.stochastic_benchmark.algorithms.stochastic_tasks import Stochastic
-from partialfair.algorithms.contract import Look
+from partialfair.algorithms.contract import PlotStyle
 from partialfair.data.dataset import Dataset
 
 
@@ -20,7 +20,7 @@ class StochasticALM(Stochastic[StochasticALMSettings]):
     settings = StochasticALMSettings
     label = "ALM (stochastic)"
     paper = "Benchmark of stochastic approximation algorithms, section 4.2"
-    look = Look("#D55E00", "s", (0, (5, 1.5)))
+    look = PlotStyle("#D55E00", "s", (0, (5, 1.5)))
 
     def method(self, settings: StochasticALMSettings, rows: Dataset, n_seeds: int) -> SmoothedSteps:
         """SSL-ALM's steps with these settings, whose proximal weight is 0."""

@@ -19,7 +19,7 @@ from papers.stochastic_benchmark.algorithms.stochastic_problem import PullBack, 
 from papers.stochastic_benchmark.algorithms.stochastic_run import State
 from papers.stochastic_benchmark.algorithms.stochastic_tasks import Stochastic, StochasticSettings
 from partialfair.algorithms import stochastic_steps as steps
-from partialfair.algorithms.contract import Look
+from partialfair.algorithms.contract import PlotStyle
 from partialfair.algorithms.ghost_subproblem import Subproblem, general_direction, level_weight, pair_direction
 from partialfair.data.dataset import Dataset
 from partialfair.models.stacked import Array
@@ -62,7 +62,7 @@ class LevelDraws:
     largest: int
     _chunk: tuple[int, list[list[Draw]]] = field(default=(-1, []), init=False)
 
-    def at(self, step: int) -> list[Draw]:
+    def drawn_at(self, step: int) -> list[Draw]:
         """Per run, the level of a step and its rows."""
         number, position = divmod(step, CHUNK)
         if self._chunk[0] != number:
@@ -123,8 +123,8 @@ class GhostSteps:
         if streams is None:
             d = self._direction(problem, problem.gradient(x, None), *problem.constraints(x, None))
         else:
-            d = self._multilevel(problem, streams, streams.at(k), x)
-            state["rows"] += [3 * draw.objective.size for draw in streams.at(k)]
+            d = self._multilevel(problem, streams, streams.drawn_at(k), x)
+            state["rows"] += [3 * draw.objective.size for draw in streams.drawn_at(k)]
         x += x.dtype.type(state["alpha"]) * d.astype(x.dtype)
 
     def _multilevel(self, problem: Sampled, streams: LevelDraws, draws: list[Draw], x: Array) -> Array:
@@ -135,10 +135,12 @@ class GhostSteps:
         for level in np.unique(levels):
             runs = np.flatnonzero(levels == level)
             # Rows 1, 3, 5, ... and 2, 4, 6, ... of the draw (row 0 is the single one): two batches per run.
-            batches = [(draws[r].objective[first::2], draws[r].strata[:, first::2]) for r in runs for first in (1, 2)]
-            both = np.repeat(x[runs], 2, axis=0)
-            g = problem.gradient(both, np.stack([rows for rows, _ in batches]))
-            values, pull_back = problem.constraints(both, np.stack([rows for _, rows in batches]))
+            batches = [
+                (draws[r].objective[offset::2], draws[r].strata[:, offset::2]) for r in runs for offset in (1, 2)
+            ]
+            twice = np.repeat(x[runs], 2, axis=0)
+            g = problem.gradient(twice, np.stack([rows for rows, _ in batches]))
+            values, pull_back = problem.constraints(twice, np.stack([rows for _, rows in batches]))
             halves, joint = self._halves_and_joint(problem, g, values, pull_back)
             weight = level_weight(
                 int(level), self.settings.success, streams.largest if self.settings.renormalised else None
@@ -150,8 +152,8 @@ class GhostSteps:
         """Mean direction of the two halves, and the direction of all rows, whose means are those of the halves'."""
         halves = self._direction(problem, g, values, pull_back)
 
-        def mean(part: Array) -> Array:
-            return part.reshape(-1, 2, *part.shape[1:]).mean(axis=1)
+        def mean(block: Array) -> Array:
+            return block.reshape(-1, 2, *block.shape[1:]).mean(axis=1)
 
         def pull_back_mean(v: Array) -> Array:
             return mean(pull_back(np.repeat(v, 2, axis=0)))
@@ -162,13 +164,13 @@ class GhostSteps:
         """Directions (R, N): in closed form where the two constraints are opposite."""
         slack = getattr(problem, "pair_slack", None)
         if slack is not None:
-            first = np.zeros_like(values)
-            first[:, 0] = 1
-            return pair_direction(g, pull_back(first), values[:, 0] + slack, slack, self.settings)[0]
+            by_level = np.zeros_like(values)
+            by_level[:, 0] = 1
+            return pair_direction(g, pull_back(by_level), values[:, 0] + slack, slack, self.settings)[0]
         m = values.shape[1]
         by_constraint = np.stack([pull_back(np.broadcast_to(row, values.shape)) for row in np.eye(m)], axis=1)
         subproblems = zip(g, by_constraint, values, strict=True)
-        return np.stack([general_direction(*parts, self.settings)[0] for parts in subproblems])
+        return np.stack([general_direction(*subproblem, self.settings)[0] for subproblem in subproblems])
 
 
 class StochasticGhost(Stochastic[GhostSettings]):
@@ -177,7 +179,7 @@ class StochasticGhost(Stochastic[GhostSettings]):
     settings = GhostSettings
     label = "StGh"
     paper = "Benchmark of stochastic approximation algorithms, section 3.2"
-    look = Look("#009E73", "^", (0, (4, 1, 1, 1)))
+    look = PlotStyle("#009E73", "^", (0, (4, 1, 1, 1)))
 
     def method(self, settings: GhostSettings, rows: Dataset, n_seeds: int) -> GhostSteps:
         """Ghost steps, alike for any number of runs."""

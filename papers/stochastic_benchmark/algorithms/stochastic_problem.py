@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from papers.stochastic_benchmark.algorithms.row_streams import Rows
-from partialfair.algorithms.contract import Certificate, Witness
+from partialfair.algorithms.contract import Certificate, EvaluatedPoint
 from partialfair.algorithms.least_squares import non_negative
 from partialfair.constraints import surrogates
 from partialfair.constraints.parts import Constraints, constraints_of
@@ -166,7 +166,7 @@ class StochasticProblem:
         return StochasticProblem(self.score, self.X.astype(np.float64), self.positive.astype(np.float64), self.means)
 
     def _blocks(self) -> list[slice]:
-        return [slice(first, first + BLOCK) for first in range(0, len(self.X), BLOCK)]
+        return [slice(start, start + BLOCK) for start in range(0, len(self.X), BLOCK)]
 
     def _joined(self, by_theta: Array, x: Array, by_aux: Array | None = None) -> Array:
         """Derivatives by the parameters and by the auxiliaries, side by side."""
@@ -189,11 +189,11 @@ class StochasticProblem:
     def _whole_constraints(self, x: Array) -> tuple[Array, PullBack]:
         assert self.means is not None
         constraints, (theta, aux) = self.means, self.split(x)
-        found = self.evaluate(x)
+        evaluation = self.evaluate(x)
         counts = np.array([rows.size for rows in self.strata])
 
         def pull_back(v: Array) -> Array:
-            by_stratum = constraints.weights(found.means, v) / counts[:, None]
+            by_stratum = constraints.weights(evaluation.means, v) / counts[:, None]
             by_stratum = np.concatenate([by_stratum, np.zeros_like(by_stratum[:, :1])], axis=1)  # for stratum -1
             total, total_aux = np.zeros_like(theta), np.zeros((len(x), self.n_aux))
             for block in self._blocks():
@@ -205,7 +205,7 @@ class StochasticProblem:
                 total_aux += by_aux
             return self._joined(total, x, total_aux)
 
-        return found.constraints, pull_back
+        return evaluation.constraints, pull_back
 
 
 @dataclass(frozen=True)
@@ -217,7 +217,7 @@ class Passed:
 
 
 @dataclass(frozen=True, eq=False)
-class StochasticPoint(Witness):
+class StochasticPoint(EvaluatedPoint):
     """A point (N,) of the problem, on all rows.
 
     Attributes:
@@ -236,16 +236,16 @@ class StochasticPoint(Witness):
         return isinstance(self.problem.means, HingeMeans)
 
     @cached_property
-    def _here(self) -> Evaluation:
+    def _evaluation(self) -> Evaluation:
         return self.problem.in_double.evaluate(self.x[None])
 
     def objective(self) -> float:
         """Mean log loss."""
-        return float(self._here.loss[0])
+        return float(self._evaluation.loss[0])
 
     def violation(self) -> float:
         """Largest constraint value; 0 without constraints."""
-        values = self._here.constraints[0]
+        values = self._evaluation.constraints[0]
         return float(values.max()) if values.size else 0.0
 
     @cached_property
@@ -268,7 +268,7 @@ class StochasticPoint(Witness):
         """KKT residual, as that of a linear score: the best multipliers of constraints above ``-ACTIVE_WITHIN``."""
         if not self.certified:
             return None
-        double, x, values = self.problem.in_double, self.x[None], self._here.constraints[0]
+        double, x, values = self.problem.in_double, self.x[None], self._evaluation.constraints[0]
         unit = float(np.linalg.norm(double.gradient(np.zeros_like(x), None)))
         gradient = double.gradient(x, None)[0]
         multipliers, residual = np.zeros(values.size), float(np.linalg.norm(gradient))

@@ -88,13 +88,13 @@ class Runs:
     state: State
     finite: NDArray[np.bool_]
 
-    def one(self, r: int) -> "Runs":
+    def of_run(self, r: int) -> "Runs":
         """Run r alone; its processor time is an equal share of all."""
-        part = slice(r, r + 1)
-        state = {name: values[part] if values.ndim else values for name, values in self.state.items()}
-        first = {name: getattr(self, name)[part] for name in ("point", "last", "finite")}
-        second = {name: getattr(self, name)[:, part] for name in ("rows", "loss", "constraints", "path")}
-        return Runs(**first, **second, steps=self.steps, seconds=self.seconds / len(self.point), state=state)
+        column = slice(r, r + 1)
+        state = {name: values[column] if values.ndim else values for name, values in self.state.items()}
+        of_runs = {name: getattr(self, name)[column] for name in ("point", "last", "finite")}
+        of_steps = {name: getattr(self, name)[:, column] for name in ("rows", "loss", "constraints", "path")}
+        return Runs(**of_runs, **of_steps, steps=self.steps, seconds=self.seconds / len(self.point), state=state)
 
 
 def run(
@@ -160,9 +160,9 @@ def _sample(state: State, uniform: NDArray[np.float64]) -> None:
 
 
 def _record(log: dict[str, list[Any]], problem: StochasticProblem, state: State, done: int, seconds: float) -> None:
-    found = problem.evaluate(state["x"])
+    evaluation = problem.evaluate(state["x"])
     entries = {
-        "steps": done, "rows": state["rows"].copy(), "loss": found.loss, "constraints": found.constraints,
+        "steps": done, "rows": state["rows"].copy(), "loss": evaluation.loss, "constraints": evaluation.constraints,
         "path": state["x"].copy(), "seconds": seconds,
     }  # fmt: skip
     for name, value in entries.items():

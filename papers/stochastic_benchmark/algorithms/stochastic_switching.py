@@ -16,7 +16,7 @@ from papers.stochastic_benchmark.algorithms.stochastic_problem import Sampled, S
 from papers.stochastic_benchmark.algorithms.stochastic_run import State
 from papers.stochastic_benchmark.algorithms.stochastic_tasks import Stochastic, StochasticSettings
 from partialfair.algorithms import stochastic_steps as steps
-from partialfair.algorithms.contract import Look
+from partialfair.algorithms.contract import PlotStyle
 from partialfair.data.dataset import Dataset
 from partialfair.models.stacked import Array
 
@@ -64,23 +64,25 @@ class SwitchingSteps:
 
     def step(self, problem: Sampled, streams: Streams | None, state: State, k: int) -> None:
         """Take one step of every run; ``taken`` is its length."""
-        objective, first, second = (None, None, None) if streams is None else (part.at(k) for part in streams)
+        objective, draw_1, draw_2 = (
+            (None, None, None) if streams is None else (stream.drawn_at(k) for stream in streams)
+        )
         x = state["x"]
         # x' = x - eta_f f'(x) where max c <= eps_k;  else x - eta_c c_i'(x), i the largest of another draw
-        values, _ = problem.constraints(x, first)
+        values, _ = problem.constraints(x, draw_1)
         holds = steps.seems_feasible(values, self.eps(k, streams))[:, 0]
         on, off = np.flatnonzero(holds), np.flatnonzero(~holds)
         if on.size:
             rows = None if objective is None else objective[on]
             x[on] -= x.dtype.type(self.settings.objective_step) * problem.gradient(x[on], rows)
         if off.size:
-            again, pull_back = problem.constraints(x[off], None if second is None else second[off])
+            again, pull_back = problem.constraints(x[off], None if draw_2 is None else draw_2[off])
             worst = steps.largest(again).astype(again.dtype)
             x[off] -= x.dtype.type(self.settings.constraint_step) * pull_back(worst)
         state["objective_steps"] += holds
         state["taken"] = np.where(holds, self.settings.objective_step, self.settings.constraint_step)
-        if first is not None and objective is not None:
-            state["rows"] += first[0].size + np.where(holds, objective.shape[1], first[0].size)
+        if draw_1 is not None and objective is not None:
+            state["rows"] += draw_1[0].size + np.where(holds, objective.shape[1], draw_1[0].size)
 
 
 class StochasticSwitching(Stochastic[StochasticSwitchingSettings]):
@@ -89,7 +91,7 @@ class StochasticSwitching(Stochastic[StochasticSwitchingSettings]):
     settings = StochasticSwitchingSettings
     label = "SSw"
     paper = "Benchmark of stochastic approximation algorithms, section 3.4"
-    look = Look("#CC79A7", "D", (0, (3, 1)))
+    look = PlotStyle("#CC79A7", "D", (0, (3, 1)))
 
     def method(self, settings: StochasticSwitchingSettings, rows: Dataset, n_seeds: int) -> SwitchingSteps:
         """Switching steps, alike for any number of runs."""

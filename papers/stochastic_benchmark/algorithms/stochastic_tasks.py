@@ -85,30 +85,31 @@ class Stochastic(Algorithm[S]):
         if checkpoint is not None:
             key = f"{checkpoint.key} seeds {seeds}"
             checkpoint = Checkpoint(checkpoint.path.with_name(f"together.{checkpoint.path.name}"), key)
-        found = self._fits(tasks, settings, rows, checkpoint)
+        fits = self._fits(tasks, settings, rows, checkpoint)
         if checkpoint is not None:
             checkpoint.discard()
-        return found
+        return fits
 
     def _fits(self, tasks: Sequence[Task], settings: S, rows: Dataset, checkpoint: Checkpoint | None) -> list[Fit]:
         """The fits of tasks that train on the same rows."""
-        task, seeds = tasks[0], [one.seed for one in tasks]
-        shape = Shape.of(task, settings, rows)
+        task, seeds = tasks[0], [each_task.seed for each_task in tasks]
+        shape = Shape.from_task(task, settings, rows)
         problem = make_problem(task, settings, rows, shape)
         x = np.stack([shape.start(seed, problem.means) for seed in seeds]).astype(settings.precision)
         method = self.method(settings, rows, len(seeds))
         resumable = None if getattr(settings, "penalty", "") == "library" else checkpoint
         runs = run(method, problem, x, seeds, settings, resumable, task.report)
         return [
-            make_fit(one, settings, shape, problem, runs.one(r), certified=not self.penalised)
-            for r, one in enumerate(tasks)
+            make_fit(each_task, settings, shape, problem, runs.of_run(r), certified=not self.penalised)
+            for r, each_task in enumerate(tasks)
         ]
 
 
-def _same_rows(one: Dataset, other: Dataset) -> bool:
+def _same_rows(rows_a: Dataset, rows_b: Dataset) -> bool:
     """Whether two tables hold the same rows in the same order."""
     pairs = [
-        (part.X if isinstance(part.X, np.ndarray) else part.X.toarray(), part.y, part.group) for part in (one, other)
+        (table.X if isinstance(table.X, np.ndarray) else table.X.toarray(), table.y, table.group)
+        for table in (rows_a, rows_b)
     ]
     return all(np.array_equal(a, b) for a, b in zip(*pairs, strict=True))
 
@@ -122,15 +123,15 @@ def training_rows(task: Task, settings: StochasticSettings) -> Dataset:
     """Rows to train on: the validation rows after the training rows, if both."""
     if settings.fit_on == "train":
         return task.train
-    parts = task.train, task.validation
-    first = parts[0]
-    sparse = not isinstance(first.X, np.ndarray)
-    X: Any = [part.X.toarray() if sparse else part.X for part in parts]  # type: ignore[union-attr]
+    tables = task.train, task.validation
+    train = tables[0]
+    sparse = not isinstance(train.X, np.ndarray)
+    X: Any = [table.X.toarray() if sparse else table.X for table in tables]  # type: ignore[union-attr]
     return dataclasses.replace(
-        first,
+        train,
         X=np.concatenate(X),
-        y=np.concatenate([part.y for part in parts]),
-        group=np.concatenate([part.group for part in parts]),
+        y=np.concatenate([table.y for table in tables]),
+        group=np.concatenate([table.group for table in tables]),
         partition=None,
     )
 
@@ -145,7 +146,7 @@ class Shape:
     uses_group: bool
 
     @classmethod
-    def of(cls, task: Task, settings: StochasticSettings, rows: Dataset) -> "Shape":
+    def from_task(cls, task: Task, settings: StochasticSettings, rows: Dataset) -> "Shape":
         """With training statistics of the rows."""
         uses_group = settings.uses_group and task.uses_group
         return cls(rows, Standardiser.fit(rows.X, rows.numeric), tuple(settings.hidden), uses_group)
@@ -167,8 +168,8 @@ class Shape:
 
     def start(self, seed: int, means: StratumMeans | None) -> Vector:
         """Point (N,) of one run: random weights of a network; a linear score starts from a constant."""
-        own = len(self.rows.group_names) - 1 if self.uses_group and self.hidden else 0
-        n_inputs = self.rows.n_features + own if self.hidden else self.linear.size
+        group_weights = len(self.rows.group_names) - 1 if self.uses_group and self.hidden else 0
+        n_inputs = self.rows.n_features + group_weights if self.hidden else self.linear.size
         theta = np.asarray(stacked.make(n_inputs, self.hidden).initial(generator("initialisation", seed)))
         if not self.hidden and isinstance(means, HingeMeans):
             theta[0] = means.program.start_score
@@ -192,36 +193,36 @@ def make_problem(task: Task, settings: StochasticSettings, rows: Dataset, shape:
 
 
 def make_fit(
-    task: Task, settings: StochasticSettings, shape: Shape, problem: StochasticProblem, found: Runs, certified: bool
+    task: Task, settings: StochasticSettings, shape: Shape, problem: StochasticProblem, runs: Runs, certified: bool
 ) -> Fit:
     """The fit of one run: its returned point as the model, its records on all rows as the trace."""
-    point = found.point[0].astype(np.float64)
+    point = runs.point[0].astype(np.float64)
     theta, aux = point[: problem.score.size], point[problem.score.size :]
-    usable = bool(found.finite[0] and np.isfinite(point).all())
+    usable = bool(runs.finite[0] and np.isfinite(point).all())
     failure = "" if usable else "a number was not finite; reduce the step sizes"
-    worst = found.constraints[:, 0].max(axis=1, initial=-math.inf if problem.n_constraints else 0.0)
-    path = np.asarray(found.path[:, 0], np.float64)
+    worst = runs.constraints[:, 0].max(axis=1, initial=-math.inf if problem.n_constraints else 0.0)
+    path = np.asarray(runs.path[:, 0], np.float64)
     records = [
         Record(
-            int(step), int(step), float(found.loss[k, 0]), float(worst[k]), float(found.seconds[k]),
+            int(step), int(step), float(runs.loss[k, 0]), float(worst[k]), float(runs.seconds[k]),
             Passed(path[k], float(worst[k])),
         )
-        for k, step in enumerate(found.steps)
+        for k, step in enumerate(runs.steps)
     ]  # fmt: skip
     chosen = {
-        "rows_read": float(found.state["rows"][0]),
-        "last_loss": float(found.loss[-1, 0]),
+        "rows_read": float(runs.state["rows"][0]),
+        "last_loss": float(runs.loss[-1, 0]),
         "last_violation": float(worst[-1]),
     }
-    if "objective_steps" in found.state:
-        chosen["objective_steps"] = float(found.state["objective_steps"][0])
+    if "objective_steps" in runs.state:
+        chosen["objective_steps"] = float(runs.state["objective_steps"][0])
     name = "mean of the last points" if settings.average else "last point"
-    witness = StochasticPoint(problem, point, task.surrogate, certified)
-    model = no_score(shape.rows, f"diverged: {failure}") if failure else _model(shape, theta, aux, found)
-    return Fit(model, chosen, Trace({name: records}, name), witness, failure)
+    evaluated_point = StochasticPoint(problem, point, task.surrogate, certified)
+    model = no_score(shape.rows, f"diverged: {failure}") if failure else _model(shape, theta, aux, runs)
+    return Fit(model, chosen, Trace({name: records}, name), evaluated_point, failure)
 
 
-def _model(shape: Shape, theta: Vector, aux: Vector, found: Runs) -> LinearScore | MLPScore:
+def _model(shape: Shape, theta: Vector, aux: Vector, runs: Runs) -> LinearScore | MLPScore:
     rows = shape.rows
     names: dict[str, Any] = {
         "group_names": rows.group_names,
@@ -231,6 +232,6 @@ def _model(shape: Shape, theta: Vector, aux: Vector, found: Runs) -> LinearScore
     if not shape.hidden:
         weights = shape.linear.effective(np.asarray(theta).reshape(shape.linear.shape))
         return LinearScore(weights, shape.standardiser, aux, **names)
-    path = {"steps": found.steps, "rows": found.rows[:, 0], "seconds": found.seconds}
-    path["points"] = found.path[:, 0, : theta.size].astype(np.float32)
+    path = {"steps": runs.steps, "rows": runs.rows[:, 0], "seconds": runs.seconds}
+    path["points"] = runs.path[:, 0, : theta.size].astype(np.float32)
     return MLPScore(theta, shape.hidden, shape.standardiser, aux, **names, path=path)

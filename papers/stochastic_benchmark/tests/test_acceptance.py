@@ -68,7 +68,7 @@ def linear(dataset: Any) -> "Reference":
     )  # fmt: skip
     settings = stochastic.StochasticSettings(uses_group=False, fit_on="train_and_validation", precision="float64")
     rows, test = stochastic.training_rows(task, settings), table.take(parts.test)
-    shape = stochastic.Shape.of(task, settings, rows)
+    shape = stochastic.Shape.from_task(task, settings, rows)
     outside = stochastic.Shape(test, shape.standardiser, shape.hidden, shape.uses_group)
     problems = [stochastic.make_problem(task, settings, one.rows, one) for one in (shape, outside)]
     return rows, test, problems[0], problems[1]

@@ -43,7 +43,7 @@ S = TypeVar("S", bound=Settings)
 
 
 @dataclass(frozen=True)
-class Look:
+class PlotStyle:
     """How exhibits draw an algorithm: colour, and marker and dash pattern of matplotlib."""
 
     colour: str
@@ -126,7 +126,7 @@ class Record:
         objective: loss there.
         violation: largest constraint value there (surrogate; negative where all hold strictly).
         seconds: processor time of the process so far.
-        point: the iterate, from which a witness can compute other quantities afterwards; ``None`` if not kept.
+        point: the iterate, from which an evaluated point can compute other quantities afterwards; ``None`` if not kept.
     """
 
     step: int
@@ -182,7 +182,7 @@ class Certificate:
     multipliers: Vector | None = None
 
 
-class Witness(ABC):
+class EvaluatedPoint(ABC):
     """The result as a point of the problem that was solved; everything said about it is computed from here.
 
     Attributes:
@@ -228,14 +228,14 @@ class Fit:
         model: the score model, which applies to raw rows.
         chosen: settings that tuning chose, and what it chose them by.
         trace: the records of all runs.
-        witness: the result as a point of its problem; ``None`` where the scores of the model say all there is.
+        evaluated_point: the result as a point of its problem; ``None`` where the scores of the model say all there is.
         failure: why the method ended without a usable result; empty if it did not.
     """
 
     model: ScoreModel
     chosen: Mapping[str, Any] = field(default_factory=dict)
     trace: Trace = field(default_factory=Trace)
-    witness: Witness | None = None
+    evaluated_point: EvaluatedPoint | None = None
     failure: str = ""
 
 
@@ -261,7 +261,7 @@ class Algorithm(ABC, Generic[S]):
     settings: type[S]
     label: ClassVar[str] = ""
     paper: ClassVar[str] = ""
-    look: ClassVar[Look | None] = None
+    look: ClassVar[PlotStyle | None] = None
     needs_gpu: ClassVar[bool] = False
     constrained: ClassVar[bool] = True
     kappa: ClassVar[Kappa] = "tolerance"

@@ -1,7 +1,7 @@
 """What is said of a fit: objective, violations, certificate and status, computed here for every algorithm alike.
 
-Everything follows from the witness of the fit, or, where there is none, from the scores that the model gives the
-training rows. Values are those of the training rows; no other rows are looked at.
+Everything follows from the evaluated point of the fit, or, where there is none, from the scores that the model gives
+the training rows. Values are those of the training rows; no other rows are looked at.
 
 Two things were asked of a constrained fit, and both are measured. The *method* was asked to bring the constraints that
 it works on, with their surrogate, below what it accepts; the *user* asked for a constraint with the indicator, at all
@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 
 from partialfair import plugins
-from partialfair.algorithms.contract import Algorithm, Certificate, Fit, Task, Vector, Witness
+from partialfair.algorithms.contract import Algorithm, Certificate, EvaluatedPoint, Fit, Task, Vector
 from partialfair.data.intervals import Interval
 from partialfair.errors import PluginError
 
@@ -124,67 +124,67 @@ def measure(algorithm: Algorithm[Any], task: Task, fit: Fit) -> Measured:
     """Measure what an algorithm returned for a task; of a failure that left no model there is nothing to measure."""
     if fit.failure and not fit.model.usable:
         return Measured(math.nan, None, math.inf, None, None, FAILED, fit.failure)
-    witness = witness_of(algorithm, task, fit)
-    if isinstance(witness, Scores) and not fit.failure:
-        witness.require_finite()
-    objective, worst = witness.objective(), witness.violation()
+    evaluated_point = evaluated_point_of(algorithm, task, fit)
+    if isinstance(evaluated_point, Scores) and not fit.failure:
+        evaluated_point.require_finite()
+    objective, worst = evaluated_point.objective(), evaluated_point.violation()
     measured = Measured(
         objective,
         None if worst is None else max(worst, 0.0),
-        witness.accepted,
-        _requirement(task, fit, witness) if algorithm.kappa == "tolerance" else None,
-        _certificate(witness),
+        evaluated_point.accepted,
+        _requirement(task, fit, evaluated_point) if algorithm.kappa == "tolerance" else None,
+        _certificate(evaluated_point),
         OK,
         None,
     )
     unknown = ""
     if measured.requirement is None and algorithm.kappa == "tolerance":
-        unknown = f"the constraint cannot be measured on the training rows{_why(task, fit, witness)}"
-    status, reason = _status(measured, witness, fit, unknown)
+        unknown = f"the constraint cannot be measured on the training rows{_why(task, fit, evaluated_point)}"
+    status, reason = _status(measured, evaluated_point, fit, unknown)
     return dataclasses.replace(measured, status=status, reason=reason)
 
 
-def witness_of(algorithm: Algorithm[Any], task: Task, fit: Fit) -> Witness:
-    """The witness of a fit; without one the scores of its model stand for it."""
-    if fit.witness is not None:
-        return fit.witness
+def evaluated_point_of(algorithm: Algorithm[Any], task: Task, fit: Fit) -> EvaluatedPoint:
+    """The evaluated point of a fit; without one the scores of its model stand for it."""
+    if fit.evaluated_point is not None:
+        return fit.evaluated_point
     return Scores(task, fit.model, task.loss if algorithm.loss is None else algorithm.loss)
 
 
-def _requirement(task: Task, fit: Fit, witness: Witness) -> Requirement | None:
+def _requirement(task: Task, fit: Fit, evaluated_point: EvaluatedPoint) -> Requirement | None:
     """The constraint itself on the training rows; ``None`` where it cannot be estimated."""
     if math.isinf(task.kappa):
         return Requirement(None, 0.0, 0.0)
-    if witness.by_metric:
-        scores = _scores(task, fit, witness)
+    if evaluated_point.by_metric:
+        scores = _scores(task, fit, evaluated_point)
         value = scores.metric_value()
         return None if value is None else Requirement(scores.metric, value, task.kappa)
-    excess = witness.indicator_violation()
+    excess = evaluated_point.indicator_violation()
     return None if excess is None else Requirement(None, excess + task.kappa, task.kappa)
 
 
-def _scores(task: Task, fit: Fit, witness: Witness) -> "Scores":
-    """The witness that knows the scores alone."""
-    return witness if isinstance(witness, Scores) else Scores(task, fit.model, task.loss)
+def _scores(task: Task, fit: Fit, evaluated_point: EvaluatedPoint) -> "Scores":
+    """The evaluated point that knows the scores alone."""
+    return evaluated_point if isinstance(evaluated_point, Scores) else Scores(task, fit.model, task.loss)
 
 
-def _why(task: Task, fit: Fit, witness: Witness) -> str:
+def _why(task: Task, fit: Fit, evaluated_point: EvaluatedPoint) -> str:
     """Why the constraint's metric has no value, after a colon; empty where no metric was asked for."""
-    reasons = _scores(task, fit, witness).measured[1].values() if witness.by_metric else ()
+    reasons = _scores(task, fit, evaluated_point).measured[1].values() if evaluated_point.by_metric else ()
     return "".join(f": {reason}" for reason in reasons)
 
 
-def _certificate(witness: Witness) -> Certificate | None:
+def _certificate(evaluated_point: EvaluatedPoint) -> Certificate | None:
     """The certificate, if it is a number."""
-    certificate = witness.certificate()
+    certificate = evaluated_point.certificate()
     return certificate if certificate is not None and math.isfinite(certificate.value) else None
 
 
-def _status(measured: Measured, witness: Witness, fit: Fit, unknown: str) -> tuple[str, str | None]:
+def _status(measured: Measured, evaluated_point: EvaluatedPoint, fit: Fit, unknown: str) -> tuple[str, str | None]:
     """Status, and the reason for it.
 
     Args:
-        found, witness, fit: what was measured, and of what.
+        measured, evaluated_point, fit: what was measured, and of what.
         unknown: why the constraint that kappa bounds has no value; empty if it has one, or nothing was required.
     """
     if fit.failure:
@@ -195,7 +195,8 @@ def _status(measured: Measured, witness: Witness, fit: Fit, unknown: str) -> tup
         return MISSED, unknown
     if not measured.solved:
         return MISSED, (
-            f"largest constraint value {measured.max_violation:.2g}, accepted {measured.accepted:.2g}; {witness.remedy}"
+            f"largest constraint value {measured.max_violation:.2g}, accepted {measured.accepted:.2g}; "
+            f"{evaluated_point.remedy}"
         )
     requirement, certificate = measured.requirement, measured.certificate
     if requirement is not None and not requirement.excess <= ROUNDING:
@@ -203,14 +204,19 @@ def _status(measured: Measured, witness: Witness, fit: Fit, unknown: str) -> tup
             f"{requirement.metric or 'the violation'} is {requirement.value:.4g} on the training rows, kappa asks for "
             f"{requirement.kappa:.4g}; ask for a smaller kappa"
         )
-    if math.isfinite(witness.stationary) and (certificate is None or certificate.value > witness.stationary):
+    if math.isfinite(evaluated_point.stationary) and (
+        certificate is None or certificate.value > evaluated_point.stationary
+    ):
         value = "not finite" if certificate is None else f"{certificate.value:.2g}"
-        return NOT_STATIONARY, f"certificate {value}, promised {witness.stationary:.2g}; {witness.remedy}"
+        return (
+            NOT_STATIONARY,
+            f"certificate {value}, promised {evaluated_point.stationary:.2g}; {evaluated_point.remedy}",
+        )
     return OK, None
 
 
 @dataclass(frozen=True, eq=False)
-class Scores(Witness):
+class Scores(EvaluatedPoint):
     """A model of which only the scores are known.
 
     The loss is the named one; the violation is the metric that belongs to the constraint, minus kappa.

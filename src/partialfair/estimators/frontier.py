@@ -153,8 +153,8 @@ def _last_step(estimator: Any) -> PartialFairClassifier:
 
 def _point(fit: Fit) -> Point | None:
     """Return the parameters and thresholds of a fit."""
-    witness = fit.witness
-    return (witness.params, witness.aux) if isinstance(witness, LinearPoint) else None
+    evaluated_point = fit.evaluated_point
+    return (evaluated_point.params, evaluated_point.aux) if isinstance(evaluated_point, LinearPoint) else None
 
 
 def _prepare(

@@ -168,7 +168,7 @@ class PromisedTraining:
 
         promised = tested(fit, scores_of, (unseen.y, unseen.group), constraint, HELD_OUT, path)
         trained = promised.model
-        return replace(trained, fit=replace(trained.fit, witness=None), promise=promised.promise)
+        return replace(trained, fit=replace(trained.fit, evaluated_point=None), promise=promised.promise)
 
     def _cross_fitted(self, task: Task, solver: str, constraint: Constraint, path: tuple[float, ...]) -> "Trained":
         """A model of all rows for a tolerance at which five models of four fifths of them pass on the other fifths."""
@@ -185,4 +185,4 @@ class PromisedTraining:
 
         promised = tested(fit, lambda scores: scores, (rows.y, rows.group), constraint, CROSS_FITTED, path)
         trained = training.train(replace(task, kappa=promised.promise.kappa_used), solver)
-        return replace(trained, fit=replace(trained.fit, witness=None), promise=promised.promise)
+        return replace(trained, fit=replace(trained.fit, evaluated_point=None), promise=promised.promise)

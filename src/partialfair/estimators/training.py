@@ -197,7 +197,7 @@ class Training:
 
     def _unconstrained(self, task: Task) -> Fit:
         point = LinearPoint(self.problem, self.free, np.zeros(0))
-        return Fit(score_at(task, self.free, np.zeros(0)), witness=point)
+        return Fit(score_at(task, self.free, np.zeros(0)), evaluated_point=point)
 
     def _ranks(self, task: Task) -> Trained:
         """Return the free fit, then one increasing map of scores per group."""
@@ -360,7 +360,7 @@ class Training:
             start=start,
             place=self.to_device or _unmoved,
         )
-        witness = LinearPoint(solution.problem, solution.params, solution.aux)
+        evaluated_point = LinearPoint(solution.problem, solution.params, solution.aux)
         trace = Trace({"alm": solution.records}, "alm")
         remedy = "raise kappa"
         if task.constraint == PSP and len(set(for_groups(task.interval, task.train.n_groups))) == 1:
@@ -368,7 +368,11 @@ class Training:
                 "solver='ranks'" if task.uses_group else "uses_group=True where the group is known at prediction"
             )
             remedy += f", or use {alternative}"
-        return Trained(Fit(score_at(task, solution.params, solution.aux), trace=trace, witness=witness), "alm", remedy)
+        return Trained(
+            Fit(score_at(task, solution.params, solution.aux), trace=trace, evaluated_point=evaluated_point),
+            "alm",
+            remedy,
+        )
 
     def _idca(self, task: Task) -> Trained:
         """Return the paper's method, tuned on held-out rows."""

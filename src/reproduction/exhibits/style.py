@@ -68,7 +68,7 @@ def _declared_style(algorithm: str) -> PlotStyle | None:
     label = plugin.label or algorithm.replace("_", " ")
     if plugin.look and not _HEX.fullmatch(str(getattr(plugin.look, "colour", ""))):
         raise PluginError(
-            f'algorithms/{algorithm}.py: look is {plugin.look!r}; write Look("#0072b2", "o"), or leave it out'
+            f'algorithms/{algorithm}.py: look is {plugin.look!r}; write PlotStyle("#0072b2", "o"), or leave it out'
         )
     return (
         PlotStyle(label, tone(plugin.look.colour), plugin.look.marker, plugin.look.dash)

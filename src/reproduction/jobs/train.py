@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from partialfair.algorithms.contract import Algorithm, Fit, Settings, Task, algorithm_for, served
-from partialfair.algorithms.measure import Measured, measure, witness_of
+from partialfair.algorithms.measure import Measured, evaluated_point_of, measure
 from partialfair.data.checkpoint import Checkpoint
 from partialfair.data.dataset import Dataset, Split
 from partialfair.data.files import sealed, sha256, write_json
@@ -110,7 +110,7 @@ def store(algorithm: Algorithm[Any], task: Task, fit: Fit, folder: Path) -> None
     """Write records and model of a fit.
 
     Raises:
-        PluginError: the algorithm's witness or model is at fault.
+        PluginError: the algorithm's evaluated point or model is at fault.
     """
     owner, source = f"algorithm {type(algorithm).__name__}", _source(algorithm)
     run_plugin(f"{owner}: its records", source, _write_history, folder / "history.parquet", algorithm, task, fit)
@@ -353,10 +353,10 @@ def _write_history(path: Path, algorithm: Algorithm[Any], task: Task, fit: Fit) 
     columns = fit.trace.columns()
     indicator: list[float | None] = [None] * len(columns["candidate"])
     if fit.model.usable and algorithm.kappa == "tolerance":
-        witness = witness_of(algorithm, task, fit)
+        evaluated_point = evaluated_point_of(algorithm, task, fit)
         points = [(name, record.point) for name, records in fit.trace.candidates.items() for record in records]
         indicator = [
-            witness.indicator_violation(point) if name == fit.trace.result and point is not None else None
+            evaluated_point.indicator_violation(point) if name == fit.trace.result and point is not None else None
             for name, point in points
         ]
     write(

@@ -117,7 +117,7 @@ def test_networks_in_place_of_linear_models(data, tmp_path):
         scores = fit.model.scores(task.train.X, task.train.group)
         assert np.array_equal(stored.scores(task.train.X, task.train.group), scores), name
     free = fitted("auc_unconstrained", make_task(data, math.inf), model="network", hidden=3, steps=120, marks=2)
-    assert free.witness.objective() < 0.6
+    assert free.evaluated_point.objective() < 0.6
 
 
 def test_the_choice():

@@ -18,7 +18,7 @@ from partialfair.algorithms.linear.problem import LinearProblem
 from partialfair.constraints.losses.base import evaluate
 from partialfair.constraints.parts import constraints_of
 from partialfair.constraints.surrogates import make
-from tests.algorithms.conftest import witness
+from tests.algorithms.conftest import evaluated_point
 
 FAMILIES = plugins.names("constraints")
 FUSED = [name for name in FAMILIES if plugins.is_fused(name)]
@@ -110,7 +110,7 @@ def test_the_direct_solver_finds_the_same_point_on_both_paths(family):
     fast, slow = fused(family, *rows), general(family, *rows)
     start = warm_start(fast, 4)[:2]
     expected, found = solve(fast), solve(slow, start=start, scaling=Scaling.at_point(fast, start[0]))
-    results = witness(slow, found), witness(fast, expected)
+    results = evaluated_point(slow, found), evaluated_point(fast, expected)
     assert all(result.violation() <= ALMSettings().tolerance for result in results)
     losses = [result.objective() for result in results]
     assert losses[0] == pytest.approx(losses[1], abs=2e-4)
@@ -228,7 +228,7 @@ def test_both_solvers_train_a_non_linear_score():
     assert last.violation <= 2e-3 + 1e-9 and last.objective < begin - 0.03
     settings = ALMSettings(rounds=12, inner_iterations=30)
     found = solve(problem, settings=settings, start=problem.start(), scaling=Scaling(np.zeros((0, 0, 0))))
-    result = witness(problem, found)
+    result = evaluated_point(problem, found)
     assert result.violation() <= settings.tolerance and result.objective() < begin - 0.03
 
 

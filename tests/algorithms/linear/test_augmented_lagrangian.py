@@ -9,7 +9,7 @@ from partialfair.algorithms.linear import augmented_lagrangian
 from partialfair.algorithms.linear.augmented_lagrangian import ALMSettings, matching_thresholds
 from partialfair.algorithms.linear.newton import Scaling, minimise_loss
 from partialfair.algorithms.linear.unconstrained import UnconstrainedSettings, minimum
-from tests.algorithms.conftest import witness
+from tests.algorithms.conftest import evaluated_point
 
 FAMILIES = [name for name in plugins.names("constraints") if plugins.is_fused(name)]
 
@@ -30,7 +30,7 @@ def test_unconstrained_optimum_equals_scikit_learns(problem_factory):
 @pytest.mark.parametrize("kappa", [0.02, 0.1])
 def test_constraints_hold_and_first_order_conditions_nearly(problem_factory, family, kappa):
     problem, *_ = problem_factory(family, n=4000, kappa=kappa)
-    found = witness(problem, augmented_lagrangian.solve(problem))
+    found = evaluated_point(problem, augmented_lagrangian.solve(problem))
     assert found.violation() <= 1e-4
     assert found.certificate().value < 0.02
     assert found.objective() == pytest.approx(problem.loss(problem.state(found.params, found.aux))[0])
@@ -59,7 +59,7 @@ def test_a_general_solver_finds_no_better_witness(problem_factory):
     )
     worst = problem.constraints(state(rival.x)).max()
     assert worst < 1e-4
-    assert witness(problem, found).objective() <= rival.fun + 5e-4
+    assert evaluated_point(problem, found).objective() <= rival.fun + 5e-4
 
 
 def test_an_update_by_hand(problem_factory):
@@ -87,13 +87,13 @@ def test_an_update_by_hand(problem_factory):
 def test_a_wide_tolerance_returns_the_unconstrained_optimum(problem_factory, family):
     problem, *_ = problem_factory(family, kappa=1.0)
     free = minimum(problem, UnconstrainedSettings())[0].objective()
-    assert witness(problem, augmented_lagrangian.solve(problem)).objective() == pytest.approx(free, abs=1e-4)
+    assert evaluated_point(problem, augmented_lagrangian.solve(problem)).objective() == pytest.approx(free, abs=1e-4)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_loss_does_not_increase_with_kappa(problem_factory, family):
     problems = [problem_factory(family, n=4000, kappa=kappa)[0] for kappa in (0.01, 0.05, 0.1, 0.3, 1.0)]
-    losses = [witness(problem, augmented_lagrangian.solve(problem)).objective() for problem in problems]
+    losses = [evaluated_point(problem, augmented_lagrangian.solve(problem)).objective() for problem in problems]
     assert np.all(np.diff(losses) <= 5e-4)
 
 

@@ -70,7 +70,7 @@ def test_the_checkpoint_that_is_returned_is_the_best_on_validation_rows(task, tu
     assert found.chosen["rounds"] == ROUNDS[best]
     assert found.chosen["validation_accuracy"] == -qualities[best][0]
     assert np.array_equal(found.model.weights, score_at(task, records[best].point[0]).weights)
-    assert np.array_equal(found.witness.params, records[best].point[0]), "what is measured is what is returned"
+    assert np.array_equal(found.evaluated_point.params, records[best].point[0]), "what is measured is what is returned"
 
 
 def test_training_rows_choose_nothing(task):
@@ -87,7 +87,7 @@ def test_equally_accurate_checkpoints_give_way_to_the_one_that_violates_less(tas
     qualities = ranked(dataclasses.replace(task, validation=row), records)
     tied = [quality for quality in qualities if quality[0] == min(qualities)[0]]
     assert len({violation for _, violation in tied}) > 1, "several are as accurate, and differ in their violation"
-    assert found.witness.violation() == pytest.approx(min(violation for _, violation in tied))
+    assert found.evaluated_point.violation() == pytest.approx(min(violation for _, violation in tied))
 
 
 def test_a_residual_is_counted_in_gradients_of_the_loss_at_zero(task):

@@ -14,7 +14,7 @@ from partialfair.algorithms.linear import augmented_lagrangian
 from partialfair.algorithms.linear.newton import minimise_loss
 from partialfair.errors import InfeasibleError
 from partialfair.models.features import Standardiser
-from tests.algorithms.conftest import witness
+from tests.algorithms.conftest import evaluated_point
 
 # Clarabel stops short of its own tolerance on some of these; the comparison to 1e-5 says whether that matters.
 pytestmark = pytest.mark.filterwarnings("ignore:Solution may be inaccurate")
@@ -133,7 +133,7 @@ def solved(problem):
     """The point that the solver finds, and its certificate."""
     solution = pairwise.solve(problem)
     assert not solution.failure
-    found = witness(problem, solution, active_within=1e-3 * problem.moments.kappa)
+    found = evaluated_point(problem, solution, active_within=1e-3 * problem.moments.kappa)
     return found, found.certificate()
 
 
@@ -175,7 +175,7 @@ def test_the_augmented_lagrangian_finds_the_same_optimum():
     problem = make_problem("inter_group", simulated_rows(), 0.3)
     start = minimise_loss(problem), np.zeros(0)
     other = augmented_lagrangian.solve(problem, start=start, settings=augmented_lagrangian.ALMSettings(tolerance=1e-6))
-    assert solved(problem)[0].objective() == pytest.approx(witness(problem, other).objective(), abs=2e-5)
+    assert solved(problem)[0].objective() == pytest.approx(evaluated_point(problem, other).objective(), abs=2e-5)
 
 
 def test_wide_kappa_gives_the_unconstrained_optimum():
@@ -223,4 +223,4 @@ def test_too_few_newton_steps_are_reported():
     settings, problem = pairwise.PairwiseSettings(newton_steps=1), make_problem("group_auc", simulated_rows(), 0.3)
     found = pairwise.solve(problem, settings=settings)
     assert "1 steps" in found.failure
-    assert witness(problem, found).violation() <= 0
+    assert evaluated_point(problem, found).violation() <= 0

@@ -152,9 +152,9 @@ def test_a_result_outside_what_the_method_accepts_misses_the_tolerance(data):
     task = make_task(data, 0.1)
     settings = SSG.settings(static=[5e-3], diminishing=[], tuning_steps=1000, total_steps=1000, start="feasible")
     fit = SSG.fit(task, settings)
-    assert fit.witness.accepted == pytest.approx(5e-3, abs=2e-5)
-    moved = dataclasses.replace(fit.witness, aux=fit.witness.aux + 1.0)
-    found = measure(SSG, task, dataclasses.replace(fit, witness=moved))
+    assert fit.evaluated_point.accepted == pytest.approx(5e-3, abs=2e-5)
+    moved = dataclasses.replace(fit.evaluated_point, aux=fit.evaluated_point.aux + 1.0)
+    found = measure(SSG, task, dataclasses.replace(fit, evaluated_point=moved))
     assert found.status == "tolerance missed" and "use static tolerances" in found.reason
     assert f"{found.max_violation:.2g}, accepted 0.005" in found.reason
 

@@ -119,7 +119,7 @@ def test_a_task_on_a_device_is_solved_there():
     tasks = [
         Task(data, none, FAMILIES[0], [[0.1, 0.4]], 0.1, **options, place=place) for place in (None, on_device("cpu"))
     ]
-    one, other = (algorithm.fit(task, algorithm.settings()).witness for task in tasks)
+    one, other = (algorithm.fit(task, algorithm.settings()).evaluated_point for task in tasks)
     assert isinstance(other.problem, TorchProblem) and not isinstance(one.problem, TorchProblem)
     assert other.objective() == pytest.approx(one.objective(), abs=1e-4)
     assert other.violation() <= 1e-4

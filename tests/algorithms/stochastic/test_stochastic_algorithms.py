@@ -87,7 +87,7 @@ def real(dataset):
     )  # fmt: skip
     settings = stochastic.StochasticSettings(uses_group=False, fit_on="train_and_validation", precision="float64")
     rows = stochastic.training_rows(task, settings)
-    shape = stochastic.Shape.of(task, settings, rows)
+    shape = stochastic.Shape.from_task(task, settings, rows)
     return rows, stochastic.make_problem(task, settings, rows, shape)
 
 
@@ -143,7 +143,7 @@ def test_ten_runs_of_ssl_alm_end_where_the_paper_has_them(dataset):
         interval=[[0.0, 1.0]], kappa=0.005, report=lambda line: None,
     )  # fmt: skip
     rows = stochastic.training_rows(task, settings)
-    shape = stochastic.Shape.of(task, settings, rows)
+    shape = stochastic.Shape.from_task(task, settings, rows)
     problem, seeds = stochastic.make_problem(task, settings, rows, shape), range(10)
     x = np.stack([shape.start(seed, problem.means) for seed in seeds]).astype("float32")
     found = run(algorithm.method(settings, rows, 10), problem, x, list(seeds), settings)

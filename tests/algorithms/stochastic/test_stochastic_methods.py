@@ -207,7 +207,7 @@ def test_without_a_constraint_ghost_is_sgd_and_switching_is_sgd():
     for k in range(20):
         before, alpha = state["x"].copy(), 0.05 if k == 0 else state["alpha"] * (1 - 0.05 * state["alpha"])
         method.step(problem, streams, state, k)
-        single = problem.gradient(before, np.stack([draw.objective[:1] for draw in streams.at(k)]))
+        single = problem.gradient(before, np.stack([draw.objective[:1] for draw in streams.drawn_at(k)]))
         np.testing.assert_allclose(state["x"], before - np.float32(alpha) * single, atol=1e-6)
 
 
@@ -313,5 +313,5 @@ def test_switching_reads_the_same_batches_in_every_pass_if_asked():
         _, first, _ = switching(cyclic=cyclic, group_batch=1).streams(problem, [0])
         shorter = min(len(rows) for rows in problem.strata)
         place = int(np.argmin([len(rows) for rows in problem.strata]))
-        passes = [[int(first.at(k)[0, place, 0]) for k in range(n * shorter, (n + 1) * shorter)] for n in (0, 1)]
+        passes = [[int(first.drawn_at(k)[0, place, 0]) for k in range(n * shorter, (n + 1) * shorter)] for n in (0, 1)]
         assert (passes[0] == passes[1]) == cyclic

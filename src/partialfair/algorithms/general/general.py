@@ -83,10 +83,10 @@ class GeneralUnconstrained(Unconstrained):
         problem = dc_problem(task)
         params, steps = minimise_loss(problem, 20 * settings.iterations, settings.tolerance)
         point = problem.placed(params, np.zeros(problem.n_aux))
-        witness = LinearPoint(problem, *point)
-        record = Record(1, steps, witness.objective(), witness.violation(), time.process_time(), point)
+        evaluated_point = LinearPoint(problem, *point)
+        record = Record(1, steps, evaluated_point.objective(), evaluated_point.violation(), time.process_time(), point)
         task.report(f"loss {record.objective:.5f}")
-        return Fit(score_at(task, *point), trace=Trace({"lbfgs": [record]}, "lbfgs"), witness=witness)
+        return Fit(score_at(task, *point), trace=Trace({"lbfgs": [record]}, "lbfgs"), evaluated_point=evaluated_point)
 
 
 class GeneralALM(ALM):

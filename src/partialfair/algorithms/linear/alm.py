@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import ClassVar
 
-from partialfair.algorithms.contract import Algorithm, Fit, Look, Record, Task, Trace
+from partialfair.algorithms.contract import Algorithm, Fit, PlotStyle, Record, Task, Trace
 from partialfair.algorithms.linear.augmented_lagrangian import ALMSettings, solve
 from partialfair.algorithms.linear.certificate import SMALL, LinearPoint
 from partialfair.algorithms.linear.problem import LinearProblem, Point, Solution, linear_problem, score_at
@@ -16,7 +16,7 @@ class ALM(Algorithm[ALMSettings]):
     settings = ALMSettings
     label = "Augmented Lagrangian"
     paper = "this project"
-    look = Look("#D55E00", "s", (0, (5, 1.5)))
+    look = PlotStyle("#D55E00", "s", (0, (5, 1.5)))
     general: ClassVar[bool | str] = "general.general:GeneralALM"
 
     def fit(self, task: Task, settings: ALMSettings, start: Point | None = None) -> Fit:
@@ -40,8 +40,8 @@ def progress(task: Task, settings: ALMSettings) -> Callable[[Record], None]:
 
 
 def fit_at(task: Task, settings: ALMSettings, problem: LinearProblem, solution: Solution) -> Fit:
-    """The fit of a solution: its score, its records as the trace, its KKT point as the witness."""
-    witness = LinearPoint(
+    """The fit of a solution: its score, its records as the trace, its KKT point as the evaluated point."""
+    evaluated_point = LinearPoint(
         problem,
         solution.params,
         solution.aux,
@@ -50,7 +50,7 @@ def fit_at(task: Task, settings: ALMSettings, problem: LinearProblem, solution: 
         remedy=f"raise kappa or the number of rounds ({settings.rounds})",
     )
     trace = Trace({"alm": solution.records}, "alm")
-    return Fit(score_at(task, solution.params, solution.aux), trace=trace, witness=witness)
+    return Fit(score_at(task, solution.params, solution.aux), trace=trace, evaluated_point=evaluated_point)
 
 
 ALGORITHM = ALM()

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import nnls
 
-from partialfair.algorithms.contract import Certificate, Witness
+from partialfair.algorithms.contract import Certificate, EvaluatedPoint
 from partialfair.algorithms.linear.problem import LinearProblem
 
 Vector = NDArray[np.float64]
@@ -18,12 +18,12 @@ SMALL = 0.01
 
 
 @dataclass(frozen=True, eq=False)
-class LinearPoint(Witness):
+class LinearPoint(EvaluatedPoint):
     """A point (params (R, d+1), aux (P,)) of a problem.
 
     Attributes:
         active_within: how close to its bound a constraint counts as active.
-        accepted, stationary, remedy, by_metric: see :class:`partialfair.algorithms.contract.Witness`.
+        accepted, stationary, remedy, by_metric: see :class:`partialfair.algorithms.contract.EvaluatedPoint`.
     """
 
     problem: LinearProblem

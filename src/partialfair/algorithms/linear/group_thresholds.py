@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from partialfair.algorithms.contract import Algorithm, Fit, Look, Task, Trace, unsuitable
+from partialfair.algorithms.contract import Algorithm, Fit, PlotStyle, Task, Trace, unsuitable
 from partialfair.algorithms.linear.certificate import LinearPoint
 from partialfair.algorithms.linear.problem import linear_problem, score_at
 from partialfair.algorithms.linear.unconstrained import UnconstrainedSettings, minimum
@@ -37,7 +37,7 @@ class GroupThresholds(Algorithm[UnconstrainedSettings]):
     settings = UnconstrainedSettings
     label = "Group thresholds"
     paper = "Hardt, Price and Srebro (2016), section 4"
-    look = Look("#6b6b6b", "x", (0, (8, 2)))
+    look = PlotStyle("#6b6b6b", "x", (0, (8, 2)))
     general = False
 
     def applies_to(self, constraint: str, data: Dataset) -> str | None:
@@ -59,8 +59,12 @@ class GroupThresholds(Algorithm[UnconstrainedSettings]):
         thresholds = self._thresholds(task, score_at(task, start.params, start.aux))
         params = start.params.copy()
         params[:, 0] -= np.concatenate([thresholds[:1], thresholds[1:] - thresholds[0]])
-        witness = LinearPoint(problem, params, start.aux)
-        return Fit(score_at(task, params, start.aux), trace=Trace({"newton": [record]}, "newton"), witness=witness)
+        evaluated_point = LinearPoint(problem, params, start.aux)
+        return Fit(
+            score_at(task, params, start.aux),
+            trace=Trace({"newton": [record]}, "newton"),
+            evaluated_point=evaluated_point,
+        )
 
     def _thresholds(self, task: Task, model: LinearScore) -> NDArray[np.float64]:
         """The most accurate thresholds (G,) that keep the rates of training and validation rows within the slack."""

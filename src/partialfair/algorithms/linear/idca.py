@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import Field, PositiveFloat, PositiveInt, model_validator
 
 from partialfair.algorithms import tuning
-from partialfair.algorithms.contract import Algorithm, Fit, Look, Settings, Task, Trace
+from partialfair.algorithms.contract import Algorithm, Fit, PlotStyle, Settings, Task, Trace
 from partialfair.algorithms.linear.certificate import LinearPoint
 from partialfair.algorithms.linear.idca_solver import Configuration, Run, advance, start_runs
 from partialfair.algorithms.linear.problem import linear_problem, score_at
@@ -47,7 +47,7 @@ class IDCA(Algorithm[IDCASettings]):
     settings = IDCASettings
     label = "IDCA"
     paper = "Partial fairness paper, section 6"
-    look = Look("#0072B2", "o")
+    look = PlotStyle("#0072B2", "o")
     general: ClassVar[bool | str] = "general.general:GeneralIDCA"
     together = frozenset({"kappa"})
 
@@ -103,8 +103,8 @@ class IDCA(Algorithm[IDCASettings]):
             "validation_accuracy": accuracies[choice],
         }
         trace = Trace({_name(run): run.history for run in runs}, _name(best))
-        witness = LinearPoint(problem, *points[choice], active_within=2 * eps)
-        return Fit(score_at(task, *points[choice]), chosen, trace, witness)
+        evaluated_point = LinearPoint(problem, *points[choice], active_within=2 * eps)
+        return Fit(score_at(task, *points[choice]), chosen, trace, evaluated_point)
 
 
 def _best(task: Task, runs: Sequence[Run]) -> Run:

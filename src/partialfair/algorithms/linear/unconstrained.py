@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from pydantic import PositiveFloat, PositiveInt
 
-from partialfair.algorithms.contract import Algorithm, Fit, Look, Record, Settings, Task, Trace
+from partialfair.algorithms.contract import Algorithm, Fit, PlotStyle, Record, Settings, Task, Trace
 from partialfair.algorithms.linear.certificate import LinearPoint
 from partialfair.algorithms.linear.newton import minimise_loss
 from partialfair.algorithms.linear.problem import LinearProblem, linear_problem, score_at
@@ -29,7 +29,7 @@ class Unconstrained(Algorithm[UnconstrainedSettings]):
     settings = UnconstrainedSettings
     label = "Unconstrained"
     paper = "Partial fairness paper, section 7.1"
-    look = Look("#262626", "*")
+    look = PlotStyle("#262626", "*")
     constrained = False
     general: ClassVar[bool | str] = "general.general:GeneralUnconstrained"
 
@@ -38,7 +38,7 @@ class Unconstrained(Algorithm[UnconstrainedSettings]):
         point, record = minimum(linear_problem(task), settings)
         task.report(f"loss {record.objective:.5f}")
         model = score_at(task, point.params, point.aux)
-        return Fit(model, trace=Trace({"newton": [record]}, "newton"), witness=point)
+        return Fit(model, trace=Trace({"newton": [record]}, "newton"), evaluated_point=point)
 
 
 def minimum(problem: LinearProblem, settings: UnconstrainedSettings) -> tuple[LinearPoint, Record]:
