@@ -15,7 +15,6 @@ from reproduction.grid.config import load_config
 from partialfair.errors import PartialFairError
 from reproduction.grid.folder import require_room, settle_times, share_with_group
 from reproduction.jobs.resume import record_run
-from reproduction.jobs.second_look import second_look_lines
 from reproduction.grid.workflow import TRAINING_MEMORY, Grid, with_parameters, folder_of, set_environment
 
 COMMAND = Command.read(sys.argv, workflow.main_snakefile) if workflow.is_main_process else Command()
@@ -42,12 +41,6 @@ report: "workflow/report/workflow.rst"
 onstart:
     record_run(sys.argv[1:])
     settle_times()
-
-
-onsuccess:
-    if workflow.is_main_process:
-        for line in second_look_lines(CONFIG):
-            print(line, file=sys.stderr)
 
 
 wildcard_constraints:

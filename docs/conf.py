@@ -57,6 +57,7 @@ myst_heading_anchors = 3
 suppress_warnings: list[str] = []
 
 autodoc_member_order = "bysource"
+viewcode_follow_imported_members = False
 autodoc_typehints = "signature"
 autodoc_class_signature = "mixed"
 napoleon_google_docstring = True

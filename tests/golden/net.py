@@ -154,7 +154,7 @@ def same(before: Path, after: Path) -> bool:
         with np.load(before) as one, np.load(after) as two:
             if set(one.files) != set(two.files):
                 return False
-            pairs = [(one[name], two[name]) for name in one.files]
+            pairs = [(one[name], two[name]) for name in one.files if not name.endswith("/seconds")]
         return all(a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes() for a, b in pairs)
     if before.suffix == ".json":
         return bool(_stable(json.loads(before.read_text())) == _stable(json.loads(after.read_text())))

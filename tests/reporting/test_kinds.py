@@ -161,4 +161,4 @@ def test_files_that_may_be_missing_are_asked_for_in_one_place():
     patterns = ("src/reproduction/exhibits/**/*.py", "src/reproduction/verdicts/*.py", "papers/*/exhibits/*.py")
     modules = [path for pattern in patterns for path in source.glob(pattern)]
     asking = {path.name for path in modules if ".exists()" in path.read_text(encoding="utf-8")}
-    assert len(modules) > 60 and asking == {"lookups.py"}
+    assert len(modules) > 60 and asking == {"missing_files.py"}

@@ -107,7 +107,7 @@ def loss_lines(quantity):
 
 def test_losses_are_drawn_as_median_and_band(monkeypatch):
     monkeypatch.setattr(loss_curves, "_settings_and_splits", lambda _: [(SETTING, "train"), (SETTING, "test")])
-    monkeypatch.setattr(loss_curves.runs, "group_names", lambda *_: ["white", "other"])
+    monkeypatch.setattr(loss_curves.run_files, "group_names", lambda *_: ["white", "other"])
     options = SimpleNamespace(axis="step", splits=["train", "test"], loss_range=None, difference_range=None)
     found = [
         loss_curves._key(SETTING, split) | line | ({"q75": 0.9} if split == "test" else {})
@@ -126,7 +126,7 @@ def test_losses_are_drawn_as_median_and_band(monkeypatch):
 
 
 def test_metrics_are_drawn_with_intervals(monkeypatch):
-    monkeypatch.setattr(bars.runs, "settings", lambda *_: [SETTING])
+    monkeypatch.setattr(bars.run_files, "settings", lambda *_: [SETTING])
     estimate = t_interval(np.array([0.1, 0.2, 0.3]), 0.95)
     monkeypatch.setattr(bars.run_scores, "mean_and_spread", lambda *_: (estimate, 0.1))
     context = SimpleNamespace(options=SimpleNamespace(algorithms=None, metrics=["independence"]), published=[])

@@ -1,7 +1,16 @@
 # Figures and tables, and what gathers them. Their inputs are the tidy tables, though some exhibits also read run folders
 # (model.npz, history.parquet, fit.json, scores.parquet). A run that is trained again writes another fit.json, with its
 # times, of which the tables hold a row: they change, and the exhibit is drawn anew.
+from reproduction.jobs.second_look import second_look_lines
+
+
 include: "scorecard.smk"
+
+
+onsuccess:
+    if workflow.is_main_process:
+        for line in second_look_lines(CONFIG):
+            print(line, file=sys.stderr)
 
 
 rule exhibit:

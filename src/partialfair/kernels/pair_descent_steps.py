@@ -7,6 +7,7 @@ The pair losses of a batch are taken over all its pairs, from batch means and va
 import numpy as np
 
 from partialfair.kernels.compiled import kernel
+from partialfair.kernels.elementary import exp
 from partialfair.kernels.pair_minimax import PAIR_N, PAIR_P, ROW, descend, gather_scores
 
 PLAIN, PROXY, CORRELATION, SWAP = 0, 1, 2, 3
@@ -114,8 +115,8 @@ def swap_update(scores, cells, table, matrix, weights, kappa, eta):
     for r in range(runs):
         for j in range(3):
             step = eta[r] * weights[j, r]
-            matrix[3 + j, r] *= np.exp(step * (delta[r] - kappa[r]))
-            matrix[6 + j, r] *= np.exp(step * (-delta[r] - kappa[r]))
+            matrix[3 + j, r] *= exp(step * (delta[r] - kappa[r]))
+            matrix[6 + j, r] *= exp(step * (-delta[r] - kappa[r]))
             total = matrix[j, r] + matrix[3 + j, r] + matrix[6 + j, r]
             for i in range(3):
                 matrix[3 * i + j, r] = max(matrix[3 * i + j, r] / total, 1e-300)

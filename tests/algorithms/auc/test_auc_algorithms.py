@@ -78,7 +78,7 @@ def test_models_after_a_share_of_the_work_are_those_of_the_candidates_that_there
     settings = algorithm.settings(**(QUICK[name] | options | {"kappas": [0.3]}))
     fit = algorithm.fit(task, settings)
     assert {level_of(key) for key in fit.model.levels if "@" in key} >= {(0.1, 0.5), (0.3, 0.5), (0.1, 0.25)}
-    pool = algorithm.pool(AUCRows.of(task, settings), settings, [0.1, 0.3])
+    pool = algorithm.pool(AUCRows.from_task(task, settings), settings, [0.1, 0.3])
     early, allowed = pool.after(0.5)
     if allowed is not None:
         assert 0 < allowed.sum() < allowed.size
@@ -93,7 +93,7 @@ def test_an_inner_model_by_steps_is_chosen_on_validation_rows_as_the_rivals_are(
         algorithm = plugins.load("algorithms", name).ALGORITHM
         options = QUICK.get(name, {}) | {"steps": 400, "marks": 6, "constants": [0.1, 1.0]}
         closed, tuned = (algorithm.settings(**options, by_steps=by_steps) for by_steps in (False, True))
-        rows = AUCRows.of(task, tuned)
+        rows = AUCRows.from_task(task, tuned)
         assert algorithm.pool(rows, closed, [0.1]).after(0.5) is None
         assert algorithm.pool(rows, tuned, [0.1]).after(0.5) is not None
     unconstrained = plugins.load("algorithms", "auc_unconstrained").ALGORITHM

@@ -256,7 +256,7 @@ def test_a_run_that_fails_at_once_keeps_its_snapshots(stream):
 def test_baselines_descend(stream, kind):
     own = QuadraticAUC(SetMoments.from_rows(stream.X, stream.cells, stream.sets))
     budget = pair_descent.DescentBudget(steps=3000, batch=50, marks=2)
-    weights, run = pair_descent.solve(stream, kind, [0.05], [0.1], np.random.default_rng(3), budget)
+    weights, run, *_ = pair_descent.solve(stream, kind, [0.05], [0.1], np.random.default_rng(3), budget)
     last = weights[run == 0][-1]
     free = own.unconstrained()
     if kind == "plain":
