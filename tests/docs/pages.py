@@ -15,5 +15,5 @@ def opened(browser: Any, site: Path, name: str, *, width: int = 1400, dark: bool
     browser.get("about:blank")  # or a change of the fragment would not load the page
     browser.get((site / f"{path}.html").as_uri() + (f"#{fragment}" if fragment else ""))
     if path.endswith("-explorer"):  # its rows come from a script that runs after the page was loaded
-        wait_until(browser, lambda: browser.find_elements("css selector", ".pf-rows thead th"))
+        wait_until(browser, lambda: browser.find_elements("css selector", ".pf-rows tbody tr"))
     return browser
