@@ -135,8 +135,8 @@ def _files(package: str) -> Mapping[str, Path]:
             continue
         for name in [member.name for member in members(path)] or [path.stem]:
             if name in files:
-                both = f"{_file_label(files[name])} and {_file_label(path)}"
-                raise PluginError(f"{both} offer {name!r} twice; rename one of them")
+                claims = f"{_file_label(files[name])} and {_file_label(path)}"
+                raise PluginError(f"{claims} offer {name!r} twice; rename one of them")
             files[name] = path
     return dict(sorted(files.items()))
 

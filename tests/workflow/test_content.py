@@ -130,7 +130,7 @@ def another_constraint_grid(experiment: Any) -> dict[str, Any]:
 def test_no_target_is_up_to_date_once_a_setting_of_its_experiments_has_changed(
     inside: Path, change: Callable[[Any], dict[str, Any]]
 ) -> None:
-    config = load_config("params.yaml")
+    config = tabled(load_config("params.yaml"))
     changed = {name: one.model_copy(update=change(one)) for name, one in config.experiments.items()}
     other = Config(config.params.model_copy(update={"experiments": changed}))
     asked = Agreement(Grid(other))

@@ -336,7 +336,7 @@ class AUCAlgorithm(Algorithm[S]):
             1, len(pool.quality.auc), evaluated_point.loss, evaluated_point.violation(), time.process_time(), main
         )
         tag = pool.tags[places[0]]
-        levels = {f"{kappa:g}": other for kappa, other in models.items()} | early_models(pool, targets, only_same)
+        levels = {f"{kappa:g}": level for kappa, level in models.items()} | early_models(pool, targets, only_same)
         model = ScoreLevels(main, levels)
         return Fit(model, facts, Trace({tag: [record]}, tag), evaluated_point)
 
@@ -353,10 +353,10 @@ def early_models(pool: Pool, targets: Sequence[float], only_same: bool) -> dict[
     """The models that the same rule chooses after :data:`SHARES` of the steps, by the keys of their levels."""
     models = {}
     for share in SHARES:
-        part = pool.after(share)
-        if part is None:
+        early_pool = pool.after(share)
+        if early_pool is None:
             continue
-        early, allowed = part
+        early, allowed = early_pool
         for kappa in targets:
             models[level_key(kappa, share)] = early.model(chosen(early, kappa, only_same, allowed).index)
     return models

@@ -62,17 +62,17 @@ class AUCPostProcessing(AUCAlgorithm[PostProcessingSettings]):
             inner = rows.linear_score(rows.problem.unconstrained())
             return self._affine_pool(rows, settings, inner, squash)
         # As early as the rivals' models are: the best inner model on validation rows after a share of the steps.
-        found = descent_pool(rows, settings, "plain", [0.0], "")
+        inner_pool = descent_pool(rows, settings, "plain", [0.0], "")
 
         def after(share: float) -> Pool | None:
-            part = found.after(share)
-            if part is None:
+            early_pool = inner_pool.after(share)
+            if early_pool is None:
                 return None
-            inner = found.model(choose(found.quality, np.inf, part[1]).index)
+            inner = inner_pool.model(choose(inner_pool.quality, np.inf, early_pool[1]).index)
             return self._affine_pool(rows, settings, inner, squash)
 
-        whole = found.model(choose(found.quality, np.inf).index)
-        return replace(self._affine_pool(rows, settings, whole, squash), early=after)
+        final_model = inner_pool.model(choose(inner_pool.quality, np.inf).index)
+        return replace(self._affine_pool(rows, settings, final_model, squash), early=after)
 
     def _affine_pool(self, rows: AUCRows, settings: PostProcessingSettings, inner: Any, squash: bool) -> Pool:
         """One candidate per pair of the grid on the scores of an unconstrained model."""

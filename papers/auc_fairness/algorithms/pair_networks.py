@@ -99,7 +99,7 @@ def solve_iqrc(
         f0, f1, f2 = surrogate_values(scores, rows.cells, rows.sets, budget.c1, budget.c2)
         level = np.where(np.maximum(f1, f2) <= limit, f0, level)
         centre, means, active = table.copy(), set_means(scores, rows), np.arange(c.size)
-        for place in range(levels):
+        for mark_index in range(levels):
             moved, bound, snapshots = _call(
                 network, arrays, rows.cells, np.ascontiguousarray(centre[:, active]), means[:, active], level[active],
                 limit[active], c[active], sets, weight, random, budget, proximal,
@@ -109,7 +109,7 @@ def solve_iqrc(
             upper[active] = bound
             uppers.append(upper)
             for mark, columns in snapshots:
-                snapshot, done = network.theta(columns), (place + mark / budget.steps) / levels
+                snapshot, done = network.theta(columns), (mark_index + mark / budget.steps) / levels
                 good = np.isfinite(snapshot).all(axis=1)
                 candidates.append((snapshot[good], active[good], (number + done) / budget.calls))
             level[active] += np.minimum(bound, 0.0) / (2 * budget.theta)

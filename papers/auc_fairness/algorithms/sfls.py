@@ -68,10 +68,10 @@ def theorem_facts(rows: AUCRows, kappas: Vector, calls: Sequence[Call], settings
         ``oracle_error``: U(r) - H(r) of the first call, the smallest over runs. ``largest_excess``: the largest value
         of ``max(f1, f2) - 1 - kappa`` at an averaged point whose U is negative, which is feasible by Proposition 1.
     """
-    first = calls[0]
+    first_call = calls[0]
     slacks = {kappa: slack_of(kappa, settings.c1, settings.c2) for kappa in np.unique(kappas)}
-    exact = {kappa: rows.problem.level(float(first.level[0]), slack) for kappa, slack in slacks.items()}
-    errors = [upper - exact[kappa] for kappa, upper in zip(kappas, first.upper, strict=True) if np.isfinite(upper)]
+    exact = {kappa: rows.problem.level(float(first_call.level[0]), slack) for kappa, slack in slacks.items()}
+    errors = [upper - exact[kappa] for kappa, upper in zip(kappas, first_call.upper, strict=True) if np.isfinite(upper)]
     excess = [
         max(rows.problem.values(call.mean[:, r])[1:]) - 1.0 - kappas[r]
         for call in calls

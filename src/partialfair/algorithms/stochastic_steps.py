@@ -90,14 +90,14 @@ def seems_feasible(values: Array, tolerance: Any, axis: int = -1) -> Array:
 # --- Stochastic Ghost: the same paper, section 3.2; its subproblem is partialfair.algorithms.ghost_subproblem --------
 
 
-def multilevel(single: Array, joint: Array, halves: Array, chance: Any) -> Array:
+def multilevel(single_row: Array, joint: Array, halves: Array, chance: Any) -> Array:
     """Return the nearly unbiased direction, equation (9): ``d_1 + (d_J - (d_even + d_odd) / 2) / P(N)``.
 
     Args:
         single: (d_1) of single rows; joint: (d_J) of all J rows; halves: mean of the directions of both halves.
         chance: P(N) of the level.
     """
-    return single + (joint - halves) / chance
+    return single_row + (joint - halves) / chance
 
 
 def shortened(lr: Any, decay: Any) -> Any:
@@ -162,8 +162,8 @@ def prox_linear_signs(gram: Array, value: Array, dual: Array, lr: Any) -> Array:
         change = 0.0
         for j in range(m):
             # r_j = value_j - lr sum_{i != j} (J J')_ji l_i s_i
-            others = (gram[j] * (dual * signs)).sum(axis=0) - gram[j, j] * dual[j] * signs[j]
-            residual, curvature = value[j] - lr * others, lr * dual[j] * gram[j, j]
+            other_terms = (gram[j] * (dual * signs)).sum(axis=0) - gram[j, j] * dual[j] * signs[j]
+            residual, curvature = value[j] - lr * other_terms, lr * dual[j] * gram[j, j]
             convex = 1.0 * (curvature > 0)
             inside = (residual / (curvature * convex + (1 - convex))).clip(-1.0, 1.0)
             new = inside * convex + ((residual >= 0) * 2.0 - 1.0) * (1 - convex)

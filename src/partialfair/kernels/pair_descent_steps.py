@@ -94,11 +94,11 @@ def swap_weights(matrix, weights):
         m01, m02 = matrix[1, r], matrix[2, r]
         m10, m12 = matrix[3, r], matrix[5, r]
         m20, m21 = matrix[6, r], matrix[7, r]
-        first = m01 * m02 + m01 * m12 + m02 * m21
-        second = m10 * m12 + m10 * m02 + m12 * m20
-        third = m20 * m21 + m20 * m01 + m21 * m10
-        total = first + second + third
-        weights[0, r], weights[1, r], weights[2, r] = first / total, second / total, third / total
+        minor_0 = m01 * m02 + m01 * m12 + m02 * m21
+        minor_1 = m10 * m12 + m10 * m02 + m12 * m20
+        minor_2 = m20 * m21 + m20 * m01 + m21 * m10
+        total = minor_0 + minor_1 + minor_2
+        weights[0, r], weights[1, r], weights[2, r] = minor_0 / total, minor_1 / total, minor_2 / total
 
 
 @kernel

@@ -219,7 +219,7 @@ def subgradient_steps(
         means = rows.means(theta, aux)
         values = rows.convex.values(means) - rows.concave.values(means)
         i = int(values.argmax())
-        convex, concave = (part.alternatives(means).argmax(axis=2) for part in (rows.convex, rows.concave))
+        convex, concave = (side.alternatives(means).argmax(axis=2) for side in (rows.convex, rows.concave))
         by_means = rows.convex.by_means(i, convex, means.shape) - rows.concave.by_means(i, concave, means.shape)
         by_theta, by_aux = rows.pull_back(by_means, theta, aux)
         if constant > 0:

@@ -40,8 +40,8 @@ def _described(folder: str, name: str) -> str:
     if member is None:
         return headline
     item = re.search(rf"^- ``{member.value}``: (.+?)(?=\n\n|\n- |\Z)", text, re.MULTILINE | re.DOTALL)
-    words = f"{headline.partition(':')[0]}: {_line(item[1])}" if item else headline
-    return f"{words}; {{name: {member.family}, {member.option}: {member.value}}}"
+    description = f"{headline.partition(':')[0]}: {_line(item[1])}" if item else headline
+    return f"{description}; {{name: {member.family}, {member.option}: {member.value}}}"
 
 
 def _line(text: str) -> str:

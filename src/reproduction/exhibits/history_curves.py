@@ -66,8 +66,10 @@ def thinned(history: pd.DataFrame, points: int) -> pd.DataFrame:
 
 def csv_lines(context: Context[HistoryCurves]) -> Iterator[Line]:
     """Yield one line of ``COLUMNS`` per point; a run without a history has a line with a note."""
-    shown = [(context.options.protocol, setting) for group in settings(context).values() for setting in group]
-    for protocol, setting in [*shown, *_further(context)]:
+    protocol_settings = [
+        (context.options.protocol, setting) for group in settings(context).values() for setting in group
+    ]
+    for protocol, setting in [*protocol_settings, *_further(context)]:
         for seed in context.config.seeds(setting.experiment, setting.dataset, setting.algorithm):
             key = {name: getattr(setting, name) for name in COLUMNS[:3]} | {"seed": seed}
             key |= {"named_seed": int(seed == context.options.seed), "protocol": protocol}

@@ -127,8 +127,10 @@ class Config:
             ConfigError: there is no such experiment.
         """
         only = {experiment: self.experiment(experiment)}
-        shown = {name: exhibit for name, exhibit in self.params.exhibits.items() if exhibit.experiments == [experiment]}
-        params = self.params.model_copy(update={"experiments": only, "exhibits": shown})
+        exhibits = {
+            name: exhibit for name, exhibit in self.params.exhibits.items() if exhibit.experiments == [experiment]
+        }
+        params = self.params.model_copy(update={"experiments": only, "exhibits": exhibits})
         return Config(params, self.source, experiment, whole=False, first_look=self.first_look)
 
     def at_first_look(self) -> "Config":
@@ -150,7 +152,7 @@ class Config:
     def seeds(self, experiment: str, dataset: str = "", algorithm: str = "") -> list[int]:
         """Return the seeds of an experiment: of all its runs, of those on a dataset, or of those of one algorithm."""
         model = self.experiment(experiment)
-        first = self.params.seeds if model.seeds is None else model.seeds
+        first_look = self.params.seeds if model.seeds is None else model.seeds
         more = (
             seed
             for name in ([dataset] if dataset else model.more_seeds)
@@ -158,7 +160,7 @@ class Config:
             if self.is_open(experiment, name, method)
             for seed in model.more_seeds[name]
         )
-        return list(dict.fromkeys([*first, *more]))
+        return list(dict.fromkeys([*first_look, *more]))
 
     def is_open(self, experiment: str, dataset: str, algorithm: str) -> bool:
         """Tell whether a cell takes the seeds of a second look."""

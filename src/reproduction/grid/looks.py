@@ -41,6 +41,11 @@ def as_entries(cells: Iterable[Cell]) -> dict[str, dict[str, list[str]]]:
 def _read(path: Path, changed: int) -> frozenset[Cell]:  # ``changed`` makes a rewritten file a new entry
     try:
         entries = read_json(path)["open"].items()
-        return frozenset((name, of, method) for name, datasets in entries for of in datasets for method in datasets[of])
+        return frozenset(
+            (name, dataset, method)
+            for name, datasets in entries
+            for dataset in datasets
+            for method in datasets[dataset]
+        )
     except (OSError, ValueError, KeyError, AttributeError, TypeError) as error:
         raise DataError(f"{path}: not a second look ({error}); delete it, and the next run writes it anew") from error

@@ -14,5 +14,5 @@ def second_look_lines(config: Config, root: Path = Path()) -> Iterator[str]:
 
     news = second_look.update(config, root)
     if news:
-        shown = "; ".join(news[:5]) + (f"; and {len(news) - 5} more" if len(news) > 5 else "")
-        yield f"second look: more seeds for {len(news)} cells ({shown}); the same command runs them"
+        listed = "; ".join(news[:5]) + (f"; and {len(news) - 5} more" if len(news) > 5 else "")
+        yield f"second look: more seeds for {len(news)} cells ({listed}); the same command runs them"

@@ -27,14 +27,14 @@ def two_looks(fraction: float, alpha: float) -> tuple[float, float]:
         fraction: of the data at the first look, between 0 and 1.
         alpha: error of both looks together.
     """
-    first = spent(fraction, alpha)
-    boundary, rest = -ndtri(first), (1.0 - fraction) ** 0.5
+    first_level = spent(fraction, alpha)
+    boundary, root = -ndtri(first_level), (1.0 - fraction) ** 0.5
 
     def crossed(c: float) -> float:
         def density(z: float) -> float:
-            return float(math.exp(-z * z / 2) / math.sqrt(2 * math.pi) * ndtr((fraction**0.5 * z - c) / rest))
+            return float(math.exp(-z * z / 2) / math.sqrt(2 * math.pi) * ndtr((fraction**0.5 * z - c) / root))
 
         return float(quad(density, -10.0, min(boundary, 10.0), epsabs=1e-12)[0])
 
-    last = brentq(lambda c: crossed(c) - (alpha - first), 0.0, 8.0, xtol=1e-10)
-    return first, float(ndtr(-last))
+    last = brentq(lambda c: crossed(c) - (alpha - first_level), 0.0, 8.0, xtol=1e-10)
+    return first_level, float(ndtr(-last))

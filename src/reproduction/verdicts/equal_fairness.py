@@ -173,9 +173,9 @@ def _points(
     for setting in frontiers.trained(evidence, pair, cell.dataset):
         # A method without steps has no model after a share of its work, and is compared as it is.
         gaps = evidence.values(setting, f"{violation}{ending}", claim.rows)
-        whole = ending and all(math.isnan(gap) for gap in gaps.values())
-        number = metric_values(evidence, claim if whole else partial, setting)
-        for seed, gap in (evidence.values(setting, violation, claim.rows) if whole else gaps).items():
+        is_whole_run = ending and all(math.isnan(gap) for gap in gaps.values())
+        number = metric_values(evidence, claim if is_whole_run else partial, setting)
+        for seed, gap in (evidence.values(setting, violation, claim.rows) if is_whole_run else gaps).items():
             if not math.isnan(gap) and seed in number:
                 models.setdefault(seed, []).append((1 - gap, sign_of(claim) * number[seed]))
     return {seed: (np.array(points)[:, 0], np.array(points)[:, 1]) for seed, points in models.items()}

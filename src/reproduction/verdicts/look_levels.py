@@ -19,8 +19,8 @@ def alpha(evidence: Evidence[Any], claim: Claim, cell: GridCell, side: Compariso
     experiment = config.experiments.get(cell.experiment)
     if not claim.central or side is None or experiment is None or cell.dataset not in experiment.more_seeds:
         return once
-    first = config.at_first_look().seeds(cell.experiment, cell.dataset)
-    fraction = len(first) / (len(first) + len(experiment.more_seeds[cell.dataset]))
+    first_seeds = config.at_first_look().seeds(cell.experiment, cell.dataset)
+    fraction = len(first_seeds) / (len(first_seeds) + len(experiment.more_seeds[cell.dataset]))
     cells = [(cell.experiment, claim.method), (side.experiment or cell.experiment, side.method or claim.method)]
     is_last = all(config.is_open(name, cell.dataset, method) for name, method in cells)
     return two_looks(fraction, once)[is_last]

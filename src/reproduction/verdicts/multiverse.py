@@ -80,7 +80,7 @@ class Family:
     def __init__(self, evidence: Evidence[Any], members: Sequence[ClaimComparison], verdicts: Sequence[str]) -> None:
         self.evidence, self.members, self.verdicts = evidence, members, verdicts
         self.alpha = (1 - evidence.results.level) / 2
-        self._decisive = [look_levels.alpha(evidence, one.claim, one.cell, one.side) for one in members]
+        self._decisive = [look_levels.alpha(evidence, member.claim, member.cell, member.side) for member in members]
         self._pairs = [self._paired(comparison) for comparison in members]
         self._other_pairs: dict[tuple[int, float, str | None], _Pairs] = {}
         self.count = max(
@@ -92,7 +92,7 @@ class Family:
         """Return the word of each comparison with its columns of the scorecard."""
         tests = self._tests(None)
         spelt = self._letters(tests)
-        words = self._words(tests, spelt)
+        family_words = self._words(tests, spelt)
         seeds = sorted({seed for pairs in self._pairs for seed in pairs})
         has_readings = any(
             pairs and comparison.claim.readings for comparison, pairs in zip(self.members, self._pairs, strict=True)
@@ -104,7 +104,7 @@ class Family:
         judgements = []
         for k, comparison in enumerate(self.members):
             without_seed = [words_without[k] for words_without in without] if self._pairs[k] else []
-            word, flips = letters.with_seeds(words[k], without_seed)
+            word, flips = letters.with_seeds(family_words[k], without_seed)
             columns: dict[str, Any] = {"robust": word.word, "depends_on": ", ".join(word.depends_on)}
             if word.leans:
                 columns["depends_on"] = f"leans {word.leans}"
@@ -134,14 +134,14 @@ class Family:
         """Return the models of both sides under a reading, which may ask for other runs or a share of their work."""
         comparison = self.members[k]
         assert claim.at_equal is not None and comparison.side is not None
-        other = comparison.side
+        side = comparison.side
         if claim.against != comparison.claim.against:  # all other sides under the reading are of one experiment
-            other = other.model_copy(update={"experiment": claim.sides()[0].experiment})
-        if claim.at_equal.share == 1 and other == comparison.side:
+            side = side.model_copy(update={"experiment": claim.sides()[0].experiment})
+        if claim.at_equal.share == 1 and side == comparison.side:
             return self._pairs[k]
-        key = (k, claim.at_equal.share, other.experiment)
+        key = (k, claim.at_equal.share, side.experiment)
         if key not in self._other_pairs:
-            self._other_pairs[key] = equal_fairness.paired_models(self.evidence, claim, comparison.cell, other)
+            self._other_pairs[key] = equal_fairness.paired_models(self.evidence, claim, comparison.cell, side)
         return self._other_pairs[key]
 
     def _tests(self, seeds: set[int] | None, widened: bool = False, main_only: bool = False) -> list[list[PValues]]:
@@ -265,11 +265,11 @@ class Family:
         beyond = [
             [self._corrected(tests, name, reading) for name in ("above", "below")] for reading in range(len(tests[0]))
         ]
-        words = []
+        words_of_families = []
         for k, comparison in enumerate(self.members):
             readings = comparison.claim.readings
             if readings is None or comparison.main.reason:
-                words.append(Word(AS_ROBUST[self.verdicts[k]]))
+                words_of_families.append(Word(AS_ROBUST[self.verdicts[k]]))
                 continue
             names = readings.names()
             choices = {choice: len(options) for choice, options in names.items()}
@@ -280,8 +280,8 @@ class Family:
             if awaited and word.word in (letters.HOLDS, letters.FAILS):
                 missing = (f"{choice} ({option.name} awaits {option.awaits})" for choice, option in awaited.items())
                 word = Word(letters.CANNOT_TELL, tuple(missing))
-            words.append(word)
-        return words
+            words_of_families.append(word)
+        return words_of_families
 
     def _lead(self, k: int) -> dict[str, Any]:
         """Return the columns of the mean lead over the levels of the main reading, in the unit of the claim."""

@@ -45,16 +45,16 @@ def update(config: Config, root: Path = Path()) -> list[str]:
 
 def open_cells(config: Config, paper: str, root: Path = Path()) -> frozenset[looks.Cell] | None:
     """Return the cells that take more seeds; ``None`` before the first look is complete."""
-    first = config.at_first_look()
+    first_config = config.at_first_look()
     claims = [claim for claim in load(paper, root) if claim.central and claim.table is None and not claim.absent]
     sequential = [claim for claim in claims if any(_has_more(config, name) for name in _experiments(config, claim))]
     names = list(dict.fromkeys(name for claim in sequential for name in _experiments(config, claim)))
     if not sequential or not {*names} <= {*config.experiments}:
         return None
-    results = _of_first_seeds(first, names, root)
+    results = _of_first_seeds(first_config, names, root)
     if results is None:
         return None
-    evidence: Evidence[Any] = Evidence.for_claims(first, names, results, root)
+    evidence: Evidence[Any] = Evidence.for_claims(first_config, names, results, root)
     cells: set[looks.Cell] = set()
     for compared in claim_tests.comparisons(evidence, sequential):
         claim, cell, side = compared.claim, compared.cell, compared.side
@@ -87,16 +87,16 @@ def _has_more(config: Config, name: str) -> bool:
     return name in config.experiments and bool(config.experiment(name).more_seeds)
 
 
-def _of_first_seeds(first: Config, names: list[str], root: Path) -> Results | None:
+def _of_first_seeds(first_config: Config, names: list[str], root: Path) -> Results | None:
     """Return the results of the first seeds; ``None`` where a run of them is missing."""
-    results = Results.load(root / "reports", names, first.params.bootstrap.level)
+    results = Results.load(root / "reports", names, first_config.params.bootstrap.level)
     runs = results.runs[results.runs["status"] != "not_run"]
     keys = ["experiment", "dataset", "algorithm", "kappa", "seed"]
-    there = set(runs[keys].itertuples(index=False, name=None)) if len(runs) else set()
-    jobs = (job for name in names for job in first.jobs(name))
-    if not all((job.experiment, job.dataset, job.algorithm, job.kappa, job.seed) in there for job in jobs):
+    trained = set(runs[keys].itertuples(index=False, name=None)) if len(runs) else set()
+    jobs = (job for name in names for job in first_config.jobs(name))
+    if not all((job.experiment, job.dataset, job.algorithm, job.kappa, job.seed) in trained for job in jobs):
         return None
-    seeds = {name: first.seeds(name) for name in names}
+    seeds = {name: first_config.seeds(name) for name in names}
     metrics, runs = (
         table[[seed in seeds[name] for name, seed in zip(table["experiment"], table["seed"], strict=True)]]
         for table in (results.metrics, results.runs)

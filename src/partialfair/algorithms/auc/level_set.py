@@ -183,7 +183,7 @@ def solve(
     level = np.full(c.size, budget.c1 * budget.c2**2)  # f0 of the constant score, above the minimum
     active = np.arange(c.size)
     calls: list[Call] = []
-    kept: list[tuple[Vector, NDArray[np.int64], float]] = []
+    candidates: list[tuple[Vector, NDArray[np.int64], float]] = []
     for number in range(budget.calls):
         batches = random.integers(0, rows.cells.size, (budget.steps, budget.batch))
         shape = (rows.X.shape[1], active.size)
@@ -204,7 +204,7 @@ def solve(
         calls.append(Call(level.copy(), upper, full, extreme))
         for snapshot, mark in zip(snapshots[averaged], np.repeat(marks, 2)[averaged], strict=True):
             good = np.isfinite(snapshot).all(axis=0)
-            kept.append((snapshot[:, good].T, active[good], (number + mark / budget.steps) / budget.calls))
+            candidates.append((snapshot[:, good].T, active[good], (number + mark / budget.steps) / budget.calls))
         if report is not None:
             low, high = np.nanmin(upper[active]), np.nanmax(upper[active])
             report(f"call {number + 1}: {active.size} runs, U from {low:.4f} to {high:.4f}")
@@ -212,16 +212,16 @@ def solve(
         if not active.size:
             break
         level[active] += upper[active] / (2 * budget.theta)
-    return LevelSetRuns(calls, *joined_snapshots(kept))
+    return LevelSetRuns(calls, *joined_snapshots(candidates))
 
 
 def joined_snapshots(
-    kept: Sequence[tuple[Vector, NDArray[np.int64], float]],
+    candidates: Sequence[tuple[Vector, NDArray[np.int64], float]],
 ) -> tuple[Vector, NDArray[np.int64], Vector]:
     """Snapshots (S, p) of all marks with the run (S,) and the share of the work (S,) of each.
 
     Args:
         kept: by mark, the snapshots (s, p), their runs (s,), and the share of the work that had been done.
     """
-    weights, runs, work = zip(*kept, strict=True)
+    weights, runs, work = zip(*candidates, strict=True)
     return np.concatenate(weights), np.concatenate(runs), np.repeat(work, [len(run) for run in runs])

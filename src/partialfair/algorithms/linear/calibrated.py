@@ -200,8 +200,8 @@ def _narrowed(program: HingeProgram, width: float) -> HingeProgram:
     if width == 1:
         return program
 
-    def side(part: Side) -> Side:
-        return replace(part, weight=part.weight / width, constant=part.constant * width)
+    def side(convex_part: Side) -> Side:
+        return replace(convex_part, weight=convex_part.weight / width, constant=convex_part.constant * width)
 
     narrow = {"shift": program.shift * width, "start": program.start * width}
     return replace(program, convex=side(program.convex), concave=side(program.concave), **narrow)  # type: ignore[arg-type]

@@ -141,10 +141,12 @@ def _samples(rows: int) -> tuple[Dataset, ...]:
     return tuple(simulated.load(rows=rows, seed=_FIRST_DRAW + draw) for draw in range(DRAWS))
 
 
-def _summaries(found: list[dict[str, Any]]) -> list[tuple[tuple[str, str, float], dict[str, dict[str, Any]]]]:
+def _summaries(
+    distances_of_runs: list[dict[str, Any]],
+) -> list[tuple[tuple[str, str, float], dict[str, dict[str, Any]]]]:
     """Return means over seeds by (experiment, algorithm, kappa) and metric."""
     grouped: dict[tuple[str, str, float], dict[str, list[dict[str, Any]]]] = {}
-    for line in found:
+    for line in distances_of_runs:
         key = (line["experiment"], line["algorithm"], line["kappa"])
         grouped.setdefault(key, {}).setdefault(line["metric"], []).append(line)
     return [

@@ -61,10 +61,10 @@ def csv_lines(context: Context[Rates]) -> Iterator[Line]:
 
 def slope(points: list[tuple[float, float]]) -> float:
     """Return the slope of log value against log amount by least squares; NaN for fewer than three positive values."""
-    kept = [(x, value) for x, value in points if x > 0 and value > 0]
-    if len({x for x, _ in kept}) < 3:
+    positive = [(x, value) for x, value in points if x > 0 and value > 0]
+    if len({x for x, _ in positive}) < 3:
         return math.nan
-    x, y = np.log(np.array(kept)).T
+    x, y = np.log(np.array(positive)).T
     return float(np.polyfit(x, y, 1)[0])
 
 
@@ -74,13 +74,20 @@ def _table(context: Context[Rates], lines: list[Line]) -> Table:
     measured = [line for line in lines if "value" in line]
     rows = []
     for dataset, algorithm in dict.fromkeys((line["dataset"], line["algorithm"]) for line in measured):
-        of = [line for line in measured if (line["dataset"], line["algorithm"]) == (dataset, algorithm)]
-        means = [np.mean([line["value"] for line in of if line["x"] == amount] or [math.nan]) for amount in amounts]
-        found = slope([(line["x"], line["value"]) for line in of])
-        shown = [Cell("not run", "none") if math.isnan(mean) else Cell(f"{mean:.3g}", "number") for mean in means]
-        last = Cell("none", "none") if math.isnan(found) else Cell(f"{found:+.2f}", "number")
+        group_lines = [line for line in measured if (line["dataset"], line["algorithm"]) == (dataset, algorithm)]
+        means = [
+            np.mean([line["value"] for line in group_lines if line["x"] == amount] or [math.nan]) for amount in amounts
+        ]
+        group_slope = slope([(line["x"], line["value"]) for line in group_lines])
+        cells_of_means = [
+            Cell("not run", "none") if math.isnan(mean) else Cell(f"{mean:.3g}", "number") for mean in means
+        ]
+        last = Cell("none", "none") if math.isnan(group_slope) else Cell(f"{group_slope:+.2f}", "number")
         rows.append(
-            ([cells.text(style.dataset_title(dataset))], [cells.text(style.plot_style(algorithm).label), *shown, last])
+            (
+                [cells.text(style.dataset_title(dataset))],
+                [cells.text(style.plot_style(algorithm).label), *cells_of_means, last],
+            )
         )
     theorem = "" if context.options.power is None else f" (theorem: {-context.options.power:+g})"
     heads = [context.options.what + f" {amount:,g}" for amount in amounts]
