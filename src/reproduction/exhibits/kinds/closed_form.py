@@ -142,11 +142,11 @@ def _samples(rows: int) -> tuple[Dataset, ...]:
 
 
 def _summaries(
-    distances_of_runs: list[dict[str, Any]],
+    run_distances: list[dict[str, Any]],
 ) -> list[tuple[tuple[str, str, float], dict[str, dict[str, Any]]]]:
     """Return means over seeds by (experiment, algorithm, kappa) and metric."""
     grouped: dict[tuple[str, str, float], dict[str, list[dict[str, Any]]]] = {}
-    for line in distances_of_runs:
+    for line in run_distances:
         key = (line["experiment"], line["algorithm"], line["kappa"])
         grouped.setdefault(key, {}).setdefault(line["metric"], []).append(line)
     return [
