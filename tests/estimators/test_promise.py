@@ -353,7 +353,7 @@ def test_promises_are_kept_in_four_hundred_fits() -> None:
 
 def one_sided(noise: RankNoise, counts: Counts) -> NDArray[np.float64]:
     """A planted fault: one ordered pair of groups alone."""
-    lows, highs = zip(*(noise._at(k, noise._thinned(counts)[0][k]) for k in (0, 1)), strict=True)
+    lows, highs = zip(*(noise._statistics_at(k, noise._thinned(counts)[0][k]) for k in (0, 1)), strict=True)
     gap = np.clip(highs[0], *simulation.INTERVAL) - np.clip(lows[1], *simulation.INTERVAL)
     return gap.max(axis=0) / (simulation.INTERVAL[1] - simulation.INTERVAL[0])
 
