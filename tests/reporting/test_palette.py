@@ -83,5 +83,5 @@ def test_a_look_that_cannot_be_drawn_is_refused_in_a_sentence(monkeypatch, look)
     plugin = SimpleNamespace(label="Mine", look=look)
     monkeypatch.setattr(style.plugins, "names", lambda _: ["mine"])
     monkeypatch.setattr(style.plugins, "load", lambda *_: SimpleNamespace(ALGORITHM=plugin))
-    with pytest.raises(PluginError, match=r"algorithms/mine\.py: look is .*; write Look"):
+    with pytest.raises(PluginError, match=r"algorithms/mine\.py: look is .*; write PlotStyle"):
         style.plot_style("mine")

@@ -60,7 +60,7 @@ class Noise:
         self.purpose, self.size, self.dtype, self.scale = purpose, size, dtype, scale
         self.pool, self.batch = np.zeros(100), 10  # ten steps a pass
 
-    def at(self, k: int) -> Array:
+    def drawn_at(self, k: int) -> Array:
         random = np.random.default_rng((self.purpose, k))
         return (self.scale * random.normal(size=(RUNS, self.size))).astype(self.dtype)
 
