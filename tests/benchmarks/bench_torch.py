@@ -52,10 +52,10 @@ def case(name: str, hidden: tuple[int, ...], batch: int) -> list[float]:
     x = problem.score.initial(np.random.default_rng(0))[None].astype(np.float32)
     streams, state = method.streams(problem, [0]), method.start(problem, x)
     for part in streams:
-        part.at(0)  # rows are looked up in lots, once for all
+        part.drawn_at(0)  # rows are looked up in lots, once for all
 
     def rows_of(k: int) -> list[Any]:
-        return [part.at(k)[0] for part in streams]
+        return [part.drawn_at(k)[0] for part in streams]
 
     steps = _loop(name, hidden, problem, group, rows_of), _bare(name, hidden, problem, group, rows_of)
     return seconds(lambda k: method.step(problem, streams, state, k), *steps)
