@@ -33,22 +33,22 @@ def test_raw_files_are_read_as_folktables_does(raw_root: Path, task: str, name: 
     data = acs_state.load(raw_root, ["OK"], task, attribute, [1], "pums")
     problem = getattr(folktables, name)
     features, label, _ = problem.df_to_numpy(pd.read_csv(raw_root / "acs_income/2018/1-Year/psam_p40.csv"))
-    kept = [column != attribute for column in problem.features]
-    np.testing.assert_array_equal(data.X, features[:, kept].astype(np.float32))
+    columns_left = [column != attribute for column in problem.features]
+    np.testing.assert_array_equal(data.X, features[:, columns_left].astype(np.float32))
     np.testing.assert_array_equal(data.y > 0, label)
     assert attribute not in data.feature_names and set(np.unique(data.group)) == {0, 1}
 
 
 def test_every_code_of_the_attribute_is_a_group_where_they_are_separate(raw_root: Path) -> None:
-    two = acs_state.load(raw_root, ["OK"], "income", "RAC1P", [1], "pums")
+    two_groups = acs_state.load(raw_root, ["OK"], "income", "RAC1P", [1], "pums")
     path = raw_root / "acs_income" / "2018" / "1-Year" / "psam_p40.csv"
     table = pd.read_csv(path)
     table["RAC1P"] = 1 + np.arange(len(table)) % 9
     table.to_csv(path, index=False)
     nine = acs_state.load(raw_root, ["OK"], "income", "RAC1P", source="pums", separate=True)
-    assert two.n_groups == 2 and nine.n_groups == 9 and nine.group_names[3] == "RAC1P 4"
-    kept = folktables.ACSIncome._preprocess(table)
-    np.testing.assert_array_equal(nine.group, kept["RAC1P"] - 1)
+    assert two_groups.n_groups == 2 and nine.n_groups == 9 and nine.group_names[3] == "RAC1P 4"
+    filtered = folktables.ACSIncome._preprocess(table)
+    np.testing.assert_array_equal(nine.group, filtered["RAC1P"] - 1)
 
 
 @pytest.mark.parametrize(

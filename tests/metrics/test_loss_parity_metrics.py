@@ -77,5 +77,5 @@ def test_the_largest_pair_may_be_any():
 
 def test_a_run_is_worse_than_a_constant_where_its_log_loss_exceeds_log_2():
     constant, wrong, right = np.zeros(10), -3.0 * Y, 3.0 * Y
-    found = [get("worse_than_constant")(scores, Y, GROUP, None) for scores in (constant, wrong, right)]
-    assert found == [0.0, 1.0, 0.0]
+    values = [get("worse_than_constant")(scores, Y, GROUP, None) for scores in (constant, wrong, right)]
+    assert values == [0.0, 1.0, 0.0]

@@ -33,8 +33,8 @@ def read(readings=CUTS, **more):
     return entry(**made | {"readings": readings, "practical": MARGIN} | more)
 
 
-def said(found, *claims):
-    (line,) = decided(found, *claims)
+def said(evidence, *claims):
+    (line,) = decided(evidence, *claims)
     return line
 
 
@@ -87,13 +87,13 @@ class TestWords:
         claims = [
             read(family="f", id=name, against=[other]) for name, other in (("x", "group_auc"), ("y", "inter_group"))
         ]
-        found = decided(context(six, gain(3e-4, algorithm="idca"), noise=4e-4), *claims)
+        evidence = decided(context(six, gain(3e-4, algorithm="idca"), noise=4e-4), *claims)
         alone = decided(
             context(six, gain(3e-4, algorithm="idca"), noise=4e-4), claims[0].model_copy(update={"family": ""})
         )
         assert all(
             a == b or (a, b) in {("h", "H"), ("f", "F")}
-            for a, b in zip(found[0].letters, alone[0].letters, strict=True)
+            for a, b in zip(evidence[0].letters, alone[0].letters, strict=True)
         )
 
     def test_a_concession_counts_for_nobody(self, six):
@@ -162,15 +162,15 @@ class TestWhatHasBeenRunSince:
 
     def test_models_after_a_share_of_the_work(self, six):
         """The method leads by .01 at the end and is behind by .02 after a tenth; its rival takes no steps."""
-        found = context(six, gain(0.01, algorithm="idca"))
-        rows = found.results.metrics
+        evidence = context(six, gain(0.01, algorithm="idca"))
+        rows = evidence.results.metrics
         early = rows[(rows.algorithm == "idca") & rows.metric.isin(["accuracy", "rank_gap"])].copy()
         early.loc[early.metric == "accuracy", "value"] -= 0.03
         early["metric"] += at_share(0.1)
-        results = Results(pd.concat([rows, early], ignore_index=True), found.results.runs)
+        results = Results(pd.concat([rows, early], ignore_index=True), evidence.results.runs)
         options = [{"name": "a tenth", "share": 0.1, "because": "the budget is ours"}]
         claim = read({"main": {"budget": "all"}, "because": "so it ran", "options": {"budget": options}})
-        line = said(replace(found, results=results), claim)
+        line = said(replace(evidence, results=results), claim)
         assert (line.verdict, line.robust, line.letters) == ("holds", "depends", "HF")
 
 

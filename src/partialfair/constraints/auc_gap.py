@@ -33,38 +33,20 @@ from partialfair.data.auc_sets import PRESETS, FourSets, cell_counts, cells_of
 from partialfair.data.intervals import Interval, for_groups
 from partialfair.kernels.pair_sums import pair_hinge, sorted_pair_sum
 
+
+def _gap(name: str, preset: str) -> Variant:
+    """Return the variant of a preset of sets; kappa has one scale, and the metric bears the variant's name."""
+    return Variant(name=name, title=PRESETS[preset].title, violation={"absolute": name, "relative": name})
+
+
 OPTION = "between"
 VARIANTS = {
-    "group": Variant(
-        name="auc_gap_group",
-        title=PRESETS["group"].title,
-        violation={"absolute": "auc_gap_group", "relative": "auc_gap_group"},
-    ),
-    "inter_group": Variant(
-        name="auc_gap_inter_group",
-        title=PRESETS["inter_group"].title,
-        violation={"absolute": "auc_gap_inter_group", "relative": "auc_gap_inter_group"},
-    ),
-    "intra_group": Variant(
-        name="auc_gap_intra_group",
-        title=PRESETS["intra_group"].title,
-        violation={"absolute": "auc_gap_intra_group", "relative": "auc_gap_intra_group"},
-    ),
-    "positive_average": Variant(
-        name="auc_gap_positive_average",
-        title=PRESETS["positive_average"].title,
-        violation={"absolute": "auc_gap_positive_average", "relative": "auc_gap_positive_average"},
-    ),
-    "negative_average": Variant(
-        name="auc_gap_negative_average",
-        title=PRESETS["negative_average"].title,
-        violation={"absolute": "auc_gap_negative_average", "relative": "auc_gap_negative_average"},
-    ),
-    "bpsn_bnsp": Variant(
-        name="auc_gap_bpsn_bnsp",
-        title=PRESETS["bpsn_bnsp"].title,
-        violation={"absolute": "auc_gap_bpsn_bnsp", "relative": "auc_gap_bpsn_bnsp"},
-    ),
+    "group": _gap(name="auc_gap_group", preset="group"),
+    "inter_group": _gap(name="auc_gap_inter_group", preset="inter_group"),
+    "intra_group": _gap(name="auc_gap_intra_group", preset="intra_group"),
+    "positive_average": _gap(name="auc_gap_positive_average", preset="positive_average"),
+    "negative_average": _gap(name="auc_gap_negative_average", preset="negative_average"),
+    "bpsn_bnsp": _gap(name="auc_gap_bpsn_bnsp", preset="bpsn_bnsp"),
 }
 FUSED = False
 
