@@ -87,13 +87,13 @@ class TestWords:
         claims = [
             read(family="f", id=name, against=[other]) for name, other in (("x", "group_auc"), ("y", "inter_group"))
         ]
-        evidence = decided(context(six, gain(3e-4, algorithm="idca"), noise=4e-4), *claims)
+        lines = decided(context(six, gain(3e-4, algorithm="idca"), noise=4e-4), *claims)
         alone = decided(
             context(six, gain(3e-4, algorithm="idca"), noise=4e-4), claims[0].model_copy(update={"family": ""})
         )
         assert all(
             a == b or (a, b) in {("h", "H"), ("f", "F")}
-            for a, b in zip(evidence[0].letters, alone[0].letters, strict=True)
+            for a, b in zip(lines[0].letters, alone[0].letters, strict=True)
         )
 
     def test_a_concession_counts_for_nobody(self, six):

@@ -77,8 +77,7 @@ def test_the_second_look_changes_nothing_of_the_first(project):
     config = load_config("params.yaml")
     collect(project, config, {"group_auc": 0.2, "inter_group": 0.2})  # whatever the further seeds say
     rows = pd.read_parquet("reports/psp/metrics.parquet")
-    first_config = config.at_first_look()
-    collect(project, first_config, {"group_auc": 0.2, "inter_group": 5e-4})
+    collect(project, config.at_first_look(), {"group_auc": 0.2, "inter_group": 5e-4})
     early = pd.read_parquet("reports/psp/metrics.parquet")
     pd.concat([early, rows[rows.seed > 4]]).to_parquet("reports/psp/metrics.parquet")
     assert [*second_look_lines(config)] == []
@@ -94,9 +93,8 @@ def test_five_seeds_decide_at_the_first_boundary_alone(project):
     content = yaml.safe_load((project / "params.yaml").read_text())
     del content["experiments"]["psp"]["more_seeds"]
     (project / "params.yaml").write_text(yaml.safe_dump(content, sort_keys=False))
-    once = [
-        line for line in decided(replace(evidence, config=load_config("params.yaml")), claim) if line.dataset == "a9a"
-    ]
+    with_one_look = replace(evidence, config=load_config("params.yaml"))
+    once = [line for line in decided(with_one_look, claim) if line.dataset == "a9a"]
     assert [line.p_value for line in lines] == [line.p_value for line in once]
     assert all(1.1e-4 < line.p_value < 0.025 for line in lines)
     assert {line.verdict for line in lines} == {"undecided"} and {line.verdict for line in once} == {"holds"}
