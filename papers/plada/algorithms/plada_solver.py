@@ -156,14 +156,14 @@ class Plada:
 
 
 def _prox_linear_step(gaps: Array, jacobian: Array, point: Array, centre: Array, lam: Array, eta: Any) -> Array:
-    """``argmin_y sum_j lam_j |h_j + <grad h_j, y - at>| + ||y - centre||^2 / (2 eta)``, (d, B).
+    """``argmin_y sum_j lam_j |h_j + <grad h_j, y - point>| + ||y - centre||^2 / (2 eta)``, (d, B).
 
     It is ``y = centre - eta J'(lam s)``, s of :func:`~partialfair.algorithms.stochastic_steps.prox_linear_signs`.
 
     Args:
         gaps: (m, B) gaps at the point of linearisation.
         jacobian: (m, d, B) their gradients there.
-        at: (d, B) that point.
+        point: (d, B) that point.
         centre: (d, B) the gradient step of the loss alone.
         lam: (m, B) multipliers.
         eta: step.
@@ -177,7 +177,7 @@ def _prox_linear_step(gaps: Array, jacobian: Array, point: Array, centre: Array,
 def moved(
     slack: Array, centre: Array, dual: Array, iteration: int, parameters: Any, axis: int = -1
 ) -> tuple[Array, Array]:
-    """Return slack u and centre mu after lines 4 to 6 of Algorithm 1, with the constants of ``parameters``."""
+    """Return slack u and centre mu after lines 4 and 5 of Algorithm 1, with the constants of ``parameters``."""
     p = parameters
     numbers = {"slack_step": p.tau, "slack_bound": p.u_max, "dual_step": p.gamma_0, "decay": p.kappa}
     return steps.perturbed_move(slack, centre, dual, iteration, penalty=p.rho, **numbers, axis=axis)
