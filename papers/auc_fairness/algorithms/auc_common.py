@@ -190,11 +190,13 @@ class Quality:
     def from_wins(cls, wins: Vector, cells: NDArray[np.integer], sets: FourSets) -> "Quality":
         """Read both off win tables (..., 4, 4); see :mod:`partialfair.kernels.cell_auc`."""
         counts, table = cell_counts(cells).astype(float), sets.table
+        # Delta = AUC(G1, G1') - AUC(G2, G2'), equation (1); AUC(A, A) is 1/2
         gap_from, gap_to = (
             0.5 if np.array_equal(table[a], table[a + 1]) else auc_from_wins(wins, table[a], table[a + 1], counts)
             for a in (2, 4)
         )
         auc = auc_from_wins(wins, table[0], table[1], counts)
+        # variance of the Mann-Whitney statistic under chance: (n+ + n- + 1) / (12 n+ n-)
         positives, negatives = counts[table[0]].sum(), counts[table[1]].sum()
         spread = math.sqrt((positives + negatives + 1) / (12 * positives * negatives))  # of the Mann-Whitney statistic
         return cls(auc, np.asarray(gap_from - gap_to), 0.5 + RARE * spread)

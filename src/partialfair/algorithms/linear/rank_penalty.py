@@ -248,8 +248,8 @@ class _Ranks:
     def _slopes(self, scores: Vector, weights: Vector) -> Vector:
         """``sum_q weights_q Z'((s - t_q) / h) / h`` of one group's rows: linear between the ends of the kernels."""
         t, h = self.thresholds, self.half
-        # Z'((s - t) / h) / h is piecewise linear in s: its slope changes by 1, -2, 1 over h^2 at t - h, t, t + h. Running
-        # sums of these changes give slope and intercept between any two knots.
+        # Z'((s - t) / h) / h is piecewise linear in s: its slope changes by 1, -2, 1 over h^2 at t - h, t, t + h.
+        # Running sums of these changes give slope and intercept between any two knots.
         knots = np.concatenate([t - h, t, t + h])
         bends = np.concatenate([weights, -2 * weights, weights]) / h**2
         order = np.argsort(knots, kind="stable")
