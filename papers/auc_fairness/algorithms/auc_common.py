@@ -134,6 +134,7 @@ class AUCRows:
     def features(self, table: Dataset) -> sparse.csr_array:
         """Standardised features and indicators of the groups 1, 2, ...: (n, d + G - 1), float64."""
         indicators = group_indicators(table.group, table.n_groups)
+        # there is no intercept: a constant changes no AUC, an intercept of one group does
         encoded = sparse.csr_array(features(table.X, self.task.standardiser, indicators))
         encoded.eliminate_zeros()
         return encoded
@@ -246,6 +247,7 @@ def choose(quality: Quality, kappa: float, allowed: NDArray[np.bool_] | None = N
     Candidates that rank no better than chance (``quality.chance``) are refused while there are others: every constant
     score satisfies every tolerance, so that a random one would win wherever nothing else does.
     """
+    # random scores satisfy every bound on |Delta|; they are refused while a better ranking exists
     ranks = quality.auc > quality.chance
     if allowed is not None:
         ranks &= allowed
@@ -312,6 +314,7 @@ class AUCAlgorithm(Algorithm[S]):
     def fit(self, task: Task, settings: S) -> Fit:
         """Make the pool on the training rows, choose on the validation rows."""
         rows = AUCRows.from_task(task, settings)
+        # one pool of candidates serves all targets kappa, the job's own first
         targets = [task.kappa, *(kappa for kappa in settings.kappas if kappa != task.kappa)]
         pool = self.pool(rows, settings, targets)
         models, facts, places = {}, dict(pool.facts) | {"candidates": len(pool.quality.auc)}, []

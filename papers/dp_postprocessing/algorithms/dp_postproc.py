@@ -129,6 +129,7 @@ class PostProcessed(EvaluatedPoint):
 
     def objective(self) -> float:
         """Risk against the base regressor on the unlabeled rows."""
+        # mean over rows of sum_l pi(l | x) r_l(x)
         return float((self.dual.probabilities(self.difference) * self.dual.r).sum() / self.dual.n_rows)
 
     def violation(self) -> float:
@@ -141,6 +142,7 @@ class PostProcessed(EvaluatedPoint):
 
     def certificate(self) -> Certificate:
         """Norm of the gradient mapping of the dual; its points are the multipliers."""
+        # |G_alpha| of equation (8) with alpha = 1 / M; by Lemma 3.5 it bounds unfairness and risk together
         mapping = float(np.linalg.norm(self.dual.gradient_mapping(self.point, self.step)))
         return Certificate("gradient_mapping", mapping, "an absolute norm", SMALL, self.point.ravel())
 
@@ -188,6 +190,7 @@ class DPPostproc(Algorithm[DPPostprocSettings]):
             InfeasibleError: by ``exact``, where no predictor meets a tolerance.
         """
         prepared = prepare(task, settings)
+        # the base models and the dual's t and r do not depend on eps: all tolerances share them
         levels = [task.kappa, *(eps for eps in settings.levels if eps != task.kappa)]
         solutions = _path(task, settings, prepared, levels)
         main, stride = solutions[0], settings.record_every
@@ -290,6 +293,7 @@ def prepare(task: Task, settings: DPPostprocSettings) -> Prepared:
     root = float(np.sqrt(unlabeled.n_rows))
     theta = scale.atoms(settings.half_atoms or int(root))
     tau, eta = base.tau(unlabeled.X), base.eta(unlabeled.X)
+    # p_s = mean tau_s makes E t_s = 0 on the unlabeled rows, without which a small eps has no solution
     if settings.shares == "calibrated":
         shares = tau.mean(axis=0)
     else:

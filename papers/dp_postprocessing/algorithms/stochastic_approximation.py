@@ -220,7 +220,7 @@ def sgd3_with_sgd(run: Steps, start: Vector, schedule: Schedule) -> Vector:
     smoothness = 3.0 * (2.0 if average else 1.0) * (schedule.smoothness + schedule.mu)
     budget = schedule.steps // schedule.stages
     for _ in range(schedule.stages):
-        # rounds of M' / mu steps 1 / (2 M') as often as the budget allows, then of steps 1 / (2^k M'), each twice as long
+        # rounds of M' / mu steps 1 / (2 M') while the budget lasts, then steps 1 / (2^k M'), each round twice as long
         share = budget * mu / smoothness
         rounds = [(2.0 * smoothness, int(smoothness / mu))] * int(share)
         for k in range(int(math.log2(share)) if share >= 1 else 0):
