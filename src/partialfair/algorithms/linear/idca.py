@@ -97,7 +97,6 @@ class IDCA(Algorithm[IDCASettings]):
         choice = tuning.select(
             {"validation_accuracy": accuracies, "violation": violations}, tuning.VALIDATION_ACCURACY
         ).index
-        # constraints within 2 eps of 0 count as active: the inner solver leaves them up to eps above it
         eps = best.configuration.tolerance
         chosen = {
             "inner_steps": best.configuration.inner_steps,
@@ -107,6 +106,7 @@ class IDCA(Algorithm[IDCASettings]):
             "validation_accuracy": accuracies[choice],
         }
         trace = Trace({_name(run): run.history for run in runs}, _name(best))
+        # constraints within 2 eps of 0 count as active: the inner solver leaves them up to eps above it
         evaluated_point = LinearPoint(problem, *points[choice], active_within=2 * eps)
         return Fit(score_at(task, *points[choice]), chosen, trace, evaluated_point)
 
