@@ -113,6 +113,7 @@ def welch_effect(sample_a: Sequence[float], sample_b: Sequence[float]) -> Effect
     effect_a, effect_b = mean_effect(sample_a), mean_effect(sample_b)
     if not (effect_a.tested and effect_b.tested):
         return Effect(effect_a.mean - effect_b.mean, math.nan, math.nan, min(effect_a.n, effect_b.n))
+    # Welch and Satterthwaite: error^2 = e_a^2 + e_b^2, freedom = error^4 / (e_a^4 / f_a + e_b^4 / f_b)
     squares = effect_a.error**2, effect_b.error**2
     error = math.sqrt(sum(squares))
     spread = squares[0] ** 2 / effect_a.freedom + squares[1] ** 2 / effect_b.freedom
@@ -122,6 +123,7 @@ def welch_effect(sample_a: Sequence[float], sample_b: Sequence[float]) -> Effect
 
 def holm(p_values: Sequence[float]) -> list[float]:
     """P-values corrected for their number (Holm 1979); NaN stays NaN and does not count."""
+    # the k-th smallest of m p-values times m - k + 1, made non-decreasing
     ordered = sorted((p, index) for index, p in enumerate(p_values) if not math.isnan(p))
     corrected = [math.nan] * len(p_values)
     largest = 0.0

@@ -117,6 +117,7 @@ def compare(
 
 def common_range(pairs: Sequence[tuple[Points, Points]]) -> tuple[float, float]:
     """Range of fairness inside which both were trained at ``COVERED`` of the seeds, from the models of both."""
+    # per seed, the range that both methods' models span; the ends are those that COVERED of the seeds reach
     lows = sorted(max(float(np.nanmin(points_a[0])), float(np.nanmin(points_b[0]))) for points_a, points_b in pairs)
     highs = sorted(min(float(np.nanmax(points_a[0])), float(np.nanmax(points_b[0]))) for points_a, points_b in pairs)
     index = math.ceil(COVERED * len(pairs)) - 1

@@ -51,6 +51,8 @@ def seeds_together(effects: Sequence[Effect], values: NDArray[np.float64] | None
     ratio = np.array([effect.mean for effect in effects]) / deviations
 
     def is_enough(n: int) -> bool:
+        # n seeds: Student's t with correlations of the sample, shifted by the effects in standard errors, sqrt(n) mean
+        # / s
         statistics = _draws(values, len(effects), n - 1.0) + math.sqrt(n) * ratio
         return bool((statistics > quantile(1 - alpha, n - 1.0)).all(axis=1).mean() >= POWER)
 
@@ -69,6 +71,7 @@ def seeds_inside(effect: Effect, margin: float, alpha: float) -> int | None:
     def is_enough(n: int) -> bool:
         from scipy.special import stdtr
 
+        # both one-sided tests pass if the mean stays t standard errors inside either end of the margin
         room = np.array([margin - effect.mean, margin + effect.mean]) * math.sqrt(n) / deviation
         return bool(stdtr(n - 1.0, room - quantile(1 - alpha, n - 1.0)).sum() - 1 >= POWER)
 
