@@ -38,6 +38,7 @@ class TorchRows:
         self.device = device
         self.starts, self.groups = design.starts.tolist(), design.subset_group.tolist()
         self.n_groups = max(self.groups) + 1
+        # dense rows (n, d+2) from the coded layout: ones scattered to their positions, the padding's column cut off
         self.X = torch.zeros(design.n_rows, design.n_features + 2, device=device)
         self.X[:, 0] = 1.0
         self.X.scatter_(1, torch.as_tensor(design.ones.T.astype(np.int64), device=device), 1.0)
@@ -67,6 +68,7 @@ class TorchRows:
         out = torch.zeros(len(scores), len(self.groups), thresholds.shape[1], dtype=torch.float64, device=self.device)
         t = thresholds.to(scores.dtype)[:, :, None]
         for subset, start, stop in self._blocks():
+            # H[s, q] = mean max(score - t_q, 0), summed in float64
             over = (scores[:, None, start:stop] - t).clamp_min(0)
             out[:, subset] += over.sum(2, dtype=torch.float64) / self.counts[subset]
         return out
@@ -83,6 +85,7 @@ class TorchRows:
         shares = torch.zeros_like(weights)
         steps = weights / self.counts[:, None]
         for subset, start, stop in self._blocks():
+            # dH[s, q] / d score_i = 1[score_i > t_q] / n_s
             above = (scores[None, start:stop] > thresholds[:, None]).to(residual.dtype)
             residual[start:stop] += steps[subset] @ above
             shares[subset] += above.sum(1)
@@ -100,6 +103,7 @@ class TorchRows:
 
     def logistic(self, scores: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Mean logistic losses (C,), float64, of scores (C, n) and labels (n,); and their derivatives by the scores."""
+        # mean log(1 + exp(-y s)), and its derivative -y / (1 + exp(y s)) / n
         margin = -y * scores
         loss = torch.nn.functional.softplus(margin, threshold=1e9).mean(1, dtype=torch.float64)
         return loss, -y * torch.sigmoid(margin) / y.numel()
