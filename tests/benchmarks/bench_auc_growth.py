@@ -1,8 +1,8 @@
 """AUC fairness: growth with rows of a pass of the level-set method and of one of a method that looks at all pairs.
 
-Drawn rows, processor time. A pass of the level-set method takes as many draws as there are rows, in steps of 100; online,
-it takes the rows one at a time. A pass over pairs is one step of the proxy-Lagrangian with all rows as its batch, whose
-multipliers follow the share of ordered pairs.
+Drawn rows, processor time. A pass of the level-set method takes as many draws as there are rows, in steps of 100;
+online, it takes the rows one at a time. A pass over pairs is one step of the proxy-Lagrangian with all rows as its
+batch, whose multipliers follow the share of ordered pairs.
 """
 
 from collections.abc import Callable

@@ -2,8 +2,8 @@
 
 Every lemma holds for any distribution, so also for the empirical one of the unlabeled rows. With the base models in
 place of the true functions it is the dual that is solved (``t``, ``r``). With the rows' own groups and labels,
-``t_s = 1 - 1[S = s] / p_s`` and ``r_l = (y - theta_l)^2``, it is the one that Lemmas 5.1 and 5.2 call true. The fits are
-made here, from the prepared table, with the settings of experiments of the grid.
+``t_s = 1 - 1[S = s] / p_s`` and ``r_l = (y - theta_l)^2``, it is the one that Lemmas 5.1 and 5.2 call true. The fits
+are made here, from the prepared table, with the settings of experiments of the grid.
 """
 
 import math
@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field
 
+from papers.cross_paper.exhibits import inequalities
+from papers.cross_paper.exhibits.inequalities import Inequality
 from papers.dp_postprocessing.algorithms.dp_postproc import DPPostproc, DPPostprocSettings, PostProcessed
 from papers.dp_postprocessing.algorithms.regression_base import by_dataset
 from partialfair.algorithms.contract import Task
@@ -22,9 +24,7 @@ from partialfair.algorithms.regression import proximal_newton
 from partialfair.algorithms.regression.fair_dual import Dual, spread
 from partialfair.data.dataset import Dataset, Split
 from partialfair.models.grid_predictor import GridPredictor, group_weights
-from reproduction.exhibits import inequalities
 from reproduction.exhibits.exhibit import Context, ExhibitKind, Line, Options
-from reproduction.exhibits.inequalities import Inequality
 from reproduction.grid import paths
 from reproduction.verdicts.missing_files import is_here
 
@@ -90,9 +90,7 @@ def problem_of(unlabeled: Dataset, model: GridPredictor, exact: PostProcessed) -
     finer = Dual(fitted.t, fitted.r, fitted.eps, FINER * fitted.beta)
     lowest_risk = -finer.value(proximal_newton.solve(finer, exact.difference).point)
     rows_optimum = proximal_newton.solve(rows).point
-    return DualProblem(
-        fitted, exact.point, rows, rows_optimum, lowest_risk, spread(model.shares), spread(frequencies)
-    )
+    return DualProblem(fitted, exact.point, rows, rows_optimum, lowest_risk, spread(model.shares), spread(frequencies))
 
 
 def risk(dual: Dual, probabilities: Vector) -> float:

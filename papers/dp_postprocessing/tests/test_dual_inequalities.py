@@ -6,12 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from papers.cross_paper.exhibits.inequalities import Inequality, summary
 from papers.dp_postprocessing.exhibits import dual_inequalities
 from papers.dp_postprocessing.exhibits.dual_inequalities import DualProblem
 from partialfair.algorithms.regression import proximal_newton
 from partialfair.algorithms.regression.fair_dual import Dual, atoms, split, spread
 from partialfair.models.grid_predictor import group_weights
-from reproduction.exhibits.inequalities import Inequality, summary
 
 EPS, BETA, HALF_ATOMS = 2.0**-8, 40.0, 4
 
@@ -44,7 +44,9 @@ def test_all_lemmas_but_4_1_hold_and_3_2_fails_at_the_start(problem):
     assert broken(dual_inequalities.of_optimum(problem)) == {"Lemma 3.2 at the start"}
     for point in (problem.optimum, 0.5 * problem.optimum, np.zeros_like(problem.optimum)):
         for step in (1e-3, 1.0):
-            assert broken(dual_inequalities.of_point(problem, point, step)) <= {"Lemma 4.1"}  # its factor of 2 is missing
+            assert broken(dual_inequalities.of_point(problem, point, step)) <= {
+                "Lemma 4.1"
+            }  # its factor of 2 is missing
 
 
 def test_sums_equal_those_taken_row_by_row(problem):

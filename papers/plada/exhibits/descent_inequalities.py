@@ -1,18 +1,21 @@
 """PLADA's Lemmas 3 to 5 along a run of the solver: both sides of every inequality in every iteration.
 
-The run is made here, from the prepared table, with steps from the paper's own bounds. L_F is an upper bound of the
-curvature of the loss. M_G is the largest spectral norm of the Jacobian of the gaps at the iterates, unless an option says
-otherwise. The first iteration is left out: (19c) needs ``lambda_k = mu_k + rho (G(theta_k) + u_k)``, which the start
+Runs are made here, from the prepared table, with steps from the paper's own bounds. L_F is an upper bound of the
+curvature of the loss, M_G the largest spectral norm of the Jacobian of the gaps at the iterates. The first iteration is
+left out: (19c) needs ``lambda_k = mu_k + rho (G(theta_k) + u_k)``, which the start
 need not satisfy.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, PositiveInt
+from pydantic import Field, PositiveFloat, PositiveInt
 
+from papers.cross_paper.exhibits import inequalities
+from papers.cross_paper.exhibits.inequalities import Inequality
 from papers.plada.algorithms.gap_problem import GapProblem, excess
 from papers.plada.algorithms.gap_tasks import GapTask
 from papers.plada.algorithms.linear_gaps import LinearGaps
@@ -20,9 +23,7 @@ from papers.plada.algorithms.plada import PladaSettings
 from papers.plada.algorithms.plada_solver import Constants, Parameters, Plada, ThetaStep, safe_steps
 from partialfair.algorithms.contract import Task
 from partialfair.data.dataset import Dataset, Split
-from reproduction.exhibits import inequalities
 from reproduction.exhibits.exhibit import Context, ExhibitKind, Line, Options
-from reproduction.exhibits.inequalities import Inequality
 from reproduction.grid import paths
 from reproduction.verdicts.missing_files import is_here
 
@@ -32,10 +33,11 @@ Vector = NDArray[np.float64]
 
 
 class DescentInequalities(Options):
-    """Both sides of the lemmas along runs of PLADA, by reading of the step of theta."""
+    """Both sides of the lemmas along runs of PLADA, by decay of the dual step and reading of the step of theta."""
 
     iterations: PositiveInt = Field(400, description="of each run")
-    theta_steps: list[ThetaStep] = Field(["exact"], description="readings of the step of theta, one run each")
+    kappas: list[PositiveFloat] = Field([100.0], description="kappa of delta_k = kappa / (k + 1), a run each")
+    theta_steps: list[ThetaStep] = Field(["exact"], description="readings of the step of theta, a run each")
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,8 +149,8 @@ def csv_lines(context: Context[DescentInequalities]) -> Iterator[Line]:
                 yield {"dataset": dataset, "setting": experiment, "note": f"{dataset} is not prepared"}
                 continue
             problem = problem_of(context, experiment, dataset)
-            for theta_step in context.options.theta_steps:
-                for line in lines_of(problem, context.options.iterations, theta_step):
+            for theta_step, kappa in product(context.options.theta_steps, context.options.kappas):
+                for line in lines_of(problem, context.options.iterations, theta_step, kappa):
                     yield {"dataset": dataset, "setting": experiment} | line
 
 
@@ -165,19 +167,16 @@ def problem_of(context: Context[DescentInequalities], experiment: str, dataset: 
     return GapTask(task, PladaSettings(**settings)).problem
 
 
-def lines_of(problem: LinearGaps, iterations: int, theta_step: ThetaStep) -> Iterator[Line]:
-    """Yield the lines of one run, with M_G at the iterates and, as the steps are chosen, at the start."""
-    constants, curvature, at_start = Constants(), problem.curvature_of_loss(), problem.jacobian_norm()
-    eta, tau = safe_steps(curvature, at_start, constants.rho)
-    parameters = Parameters(eta=eta, tau=tau)
+def lines_of(problem: LinearGaps, iterations: int, theta_step: ThetaStep, kappa: float) -> Iterator[Line]:
+    """Yield the lines of one run."""
+    curvature, at_start = problem.curvature_of_loss(), problem.jacobian_norm()
+    eta, tau = safe_steps(curvature, at_start, Constants().rho)
+    parameters = Parameters(eta=eta, tau=tau, kappa=kappa)
     iterates = run(problem, parameters, iterations, theta_step)
-    slopes = {"at the iterates": max(iterate.jacobian_norm for iterate in iterates), "at the start": at_start}
-    for where, slope in slopes.items():
-        lemma_constants = LemmaConstants(
-            parameters.rho, eta, tau, parameters.gamma_0, parameters.kappa, curvature, slope
-        )
-        for line in inequalities.summary(list(along(iterates, lemma_constants))):
-            yield {"fit": f"{theta_step} step, M_G {where}: {slope:.3g}"} | line
+    slope = max(iterate.jacobian_norm for iterate in iterates)
+    constants = LemmaConstants(parameters.rho, eta, tau, parameters.gamma_0, kappa, curvature, slope)
+    for line in inequalities.summary(list(along(iterates, constants))):
+        yield {"fit": f"kappa {kappa:g}, {theta_step} step, M_G {slope:.3g}"} | line
 
 
 KIND = ExhibitKind.from_lines(

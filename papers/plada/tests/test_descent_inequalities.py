@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
+from papers.cross_paper.exhibits.inequalities import summary
 from papers.plada.algorithms.plada_solver import Constants, Parameters, safe_steps
 from papers.plada.exhibits import descent_inequalities
 from papers.plada.exhibits.descent_inequalities import LemmaConstants
 from papers.plada.tests.toy_gaps import toy
-from reproduction.exhibits.inequalities import summary
 
 
 def constants_and_iterates(iterations: int = 60):
