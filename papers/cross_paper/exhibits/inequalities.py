@@ -1,0 +1,69 @@
+"""Inequalities of a paper's proofs beside what was measured: one tidy schema and one table for all papers."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from partialfair.pages import cells
+from partialfair.pages.cells import Cell, Table
+from reproduction.exhibits import style
+from reproduction.exhibits.exhibit import Context, Line
+
+COLUMNS = ("dataset", "statement", "setting", "fit", "points", "broken", "left", "right", "note")
+RELATIVE = 1e-9
+"""Share of the larger side up to which two sides count as equal."""
+
+
+@dataclass(frozen=True)
+class Inequality:
+    """One side at most the other, at one point.
+
+    Attributes:
+        statement: where the paper says so.
+        left, right: the two sides as measured.
+        accuracy: absolute error up to which the sides are known.
+    """
+
+    statement: str
+    left: float
+    right: float
+    accuracy: float = 1e-12
+
+    @property
+    def excess(self) -> float:
+        """Return by how much the left side is larger than rounding and accuracy explain; positive where it fails."""
+        return self.left - self.right - self.accuracy - RELATIVE * max(abs(self.left), abs(self.right))
+
+
+def summary(inequalities: Sequence[Inequality]) -> list[Line]:
+    """Return a line per statement: how many points break it, and both sides where the excess is largest."""
+    by_statement: dict[str, list[Inequality]] = {}
+    for inequality in inequalities:
+        by_statement.setdefault(inequality.statement, []).append(inequality)
+    lines = []
+    for statement, members in by_statement.items():
+        worst = max(members, key=lambda member: member.excess)
+        counts = {"points": len(members), "broken": sum(member.excess > 0 for member in members)}
+        sides = {"left": _rounded(worst.left, worst.accuracy), "right": _rounded(worst.right, worst.accuracy)}
+        lines.append({"statement": statement, **counts, **sides})
+    return lines
+
+
+def _rounded(side: float, accuracy: float) -> float:
+    """Return six digits of a side, none below its accuracy: the last bits of sums differ between machines."""
+    return round(float(f"{side:.6g}"), -round(math.log10(accuracy))) + 0.0
+
+
+def table(_: Context[Any], lines: list[Line]) -> Table:
+    """Return a row per statement, setting and fit: both sides at the worst point, and whether all points satisfy it."""
+    rows = []
+    for line in lines:
+        head = [cells.text(style.dataset_title(line["dataset"])), cells.text(line.get("statement", ""))]
+        if "points" not in line:
+            rows.append((head, [Cell(line["note"], "none")] + [Cell("–", "none")] * 4))
+            continue
+        holds = Cell("yes") if not line["broken"] else Cell(f"no, {line['broken']} of {line['points']}", "bad")
+        sides = [Cell(f"{line['left']:.4g}"), Cell(f"{line['right']:.4g}")]
+        rows.append((head, [cells.text(line["setting"]), cells.text(line["fit"]), *sides, holds]))
+    return cells.blocks([], ["dataset", "statement", "setting", "fit", "left", "right", "holds"], rows)
