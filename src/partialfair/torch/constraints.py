@@ -113,10 +113,11 @@ class BatchConstraint(nn.Module):  # type: ignore[misc]
         Args:
             scores: scores with their graph, one column at most.
             group: codes 0..G-1.
-            y: labels, positive where larger than 0.
+            y: labels 0 and 1, or -1 and 1, of any type.
 
         Raises:
-            DataError: groups or labels that are no tensor or missing, lengths that differ, or a code out of range.
+            DataError: scores, groups or labels that are no tensor of such numbers or missing, lengths that differ, or a
+                code out of range.
         """
         convex, concave = self.parts(scores, group, y)
         return convex - concave
@@ -133,6 +134,9 @@ class BatchConstraint(nn.Module):  # type: ignore[misc]
             scores, group, y: see :meth:`forward`.
             thetas: (P,) thresholds in place of the module's own.
         """
+        if not isinstance(scores, Tensor) or not scores.is_floating_point():
+            kind = scores.dtype if isinstance(scores, Tensor) else type(scores).__name__
+            raise DataError(f"scores are of type {kind}; pass a floating-point tensor, as the network gives them")
         with torch.autocast(scores.device.type, enabled=False):
             wide = scores.float() if scores.dtype in (torch.float16, torch.bfloat16) else scores
             return self._parts(wide.reshape(-1), group, y, thetas)
@@ -239,13 +243,11 @@ class BatchConstraint(nn.Module):  # type: ignore[misc]
         codes = group.reshape(-1)
         if codes.is_complex() or (codes.is_floating_point() and bool((codes != codes.floor()).any())):
             raise DataError("group holds numbers that are not whole or NaN; pass a code for every row")
-        if y is not None and (y.is_complex() or (y.is_floating_point() and bool(y.isnan().any()))):
-            raise DataError("y holds NaN, which is no label; pass a label for every row, or leave such rows out")
         if codes.shape != scores.shape or (y is not None and y.shape.numel() != scores.numel()):
             raise DataError(f"scores has {scores.numel()} rows; pass as many group codes and labels")
         cells = 2 * codes.long()
         if y is not None:
-            positive = y.reshape(-1) > 0
+            positive = _positive(y.reshape(-1), scores.dtype)
             return cells + positive, positive
         if self.needs_labels:
             raise DataError("this constraint compares rows of one label; pass the labels y")
@@ -253,6 +255,23 @@ class BatchConstraint(nn.Module):  # type: ignore[misc]
 
     def _register(self, name: str, values: Tensor) -> None:
         self.register_buffer(name, values, persistent=False)
+
+
+def _positive(y: Tensor, dtype: torch.dtype) -> Tensor:
+    """Whether labels (n,), 0 and 1 or -1 and 1, are 1.
+
+    Raises:
+        DataError: other labels, for instance smoothed ones: 0.05 is no positive label.
+    """
+    if y.dtype == torch.bool:
+        return y
+    labels = y.real.to(dtype) if y.is_complex() else y.to(dtype)
+    positive = labels == 1
+    if y.is_complex() or not bool((positive | (labels == 0) | (labels == -1)).all()):
+        if y.is_floating_point() and bool(y.isnan().any()):
+            raise DataError("y holds NaN, which is no label; pass a label for every row, or leave such rows out")
+        raise DataError(f"y holds labels like {y[~positive][:3].tolist()}; pass 0 and 1, or -1 and 1")
+    return positive
 
 
 _PARTS = ("weight", "place", "constant")

@@ -33,6 +33,7 @@ class MultiplierModel(Multipliers):
         ConfigError: another number of descriptions than of constraints.
     """
 
+    REPEATS = True
     descriptions: Tensor
 
     def __init__(
@@ -47,10 +48,10 @@ class MultiplierModel(Multipliers):
         check: bool = True,
     ) -> None:
         super().__init__(constraints, _Model(dual_step=dual_scale), process_group=process_group, check=check)
-        if descriptions.dim() != 2 or len(descriptions) != len(self.names):
+        require_descriptions(descriptions)
+        if len(descriptions) != len(self.names):
             raise ConfigError(
-                f"descriptions has shape {tuple(descriptions.shape)}, there are {len(self.names)} constraints; pass a "
-                "row for each"
+                f"descriptions has {len(descriptions)} rows; pass one for each of the {len(self.names)} constraints"
             )
         self.network = network
         self.register_buffer("descriptions", descriptions, persistent=False)
@@ -72,7 +73,7 @@ class MultiplierModel(Multipliers):
 
     def weigh(self, strict: Tensor, again: Tensor | None, which: Tensor | None) -> Evaluation:
         """The network's multipliers, whatever the values are."""
-        strict = self._read(strict, which)
+        strict = self._read(strict)
         with torch.no_grad():
             return Evaluation(strict, strict, which, Weights(self.multipliers(which), {}))
 
@@ -107,6 +108,12 @@ class _Model(Ascent):
     """Settings of a multiplier model: ``dual_step`` is the scale of its objective; it has no other."""
 
     STATE = ()
+
+
+def require_descriptions(descriptions: Any) -> None:
+    """Refuse descriptions of constraints that are no table (m, p) of floating-point numbers."""
+    if not isinstance(descriptions, Tensor) or descriptions.dim() != 2 or not descriptions.is_floating_point():
+        raise ConfigError(f"descriptions is {descriptions!r}; pass a tensor (m, p) of floating-point numbers")
 
 
 def multiplier_network(n_inputs: int, hidden: Sequence[int] = (100, 100, 100)) -> nn.Sequential:

@@ -219,6 +219,10 @@ class StochasticIDCA(nn.Module):  # type: ignore[misc]
                 "same ones (requires_grad)"
             )
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Copies and pickles follow no optimiser."""
+        return {**self.__dict__, "_step": None, "_followed": False}
+
     def get_extra_state(self) -> dict[str, Any]:
         """Settings and number of steps."""
         names = ("inner_steps", "rho", "next_iterate", "keep_queues", "steps")
