@@ -23,6 +23,7 @@ from partialfair.torch import (  # noqa: E402
     Multipliers,
     Plada,
     Slacks,
+    StochasticGhost,
     StochasticIDCA,
     Switching,
     multiplier_model,
@@ -64,8 +65,8 @@ def of_two_halves(lagrangian: Lagrangian, loss: Tensor, values: Tensor) -> None:
         (lambda L, loss, values: L(loss, 0.3), "of type float"),
         (lambda L, loss, values: L(loss, values.detach().numpy()), "of type ndarray"),
         (lambda L, loss, values: L(loss, values + 0j), r"of type torch\.complex64"),
-        (lambda L, loss, values: L(loss, values.detach()), "have no graph"),
-        (lambda L, loss, values: L(loss, (values > 0).int()), "have no graph"),
+        (lambda L, loss, values: L(loss, values.detach()), "values without a graph"),
+        (lambda L, loss, values: L(loss, (values > 0).int()), "values without a graph"),
         (lambda L, loss, values: L(loss, values[:1], values), "values has 1 constraint, these multipliers are of 2"),
         (lambda L, loss, values: L(loss, values.repeat(2), values), "values has 4 constraints"),
         (lambda L, loss, values: L(loss, values, again=values[:1]), "values has 1 constraint"),
@@ -101,7 +102,7 @@ def test_values_of_families_have_their_names_and_sizes(values: Callable[[Tensor]
 
 
 def test_a_switching_step_refuses_a_constraint_without_a_graph_and_takes_rates_that_decide() -> None:
-    with pytest.raises(DataError, match="have no graph"):
+    with pytest.raises(DataError, match="values without a graph"):
         call(lambda lagrangian, loss, values: lagrangian(loss, values.detach() + 9), rule=Switching())
     assert call(lambda lagrangian, loss, values: lagrangian(loss, values, values > -9), rule=Switching()).requires_grad
 
@@ -226,6 +227,41 @@ def test_copies_of_idca_follow_no_optimiser() -> None:
     X, group, y = table()
     with pytest.raises(ConfigError, match=r"call follow\(optimiser\) first"):
         copy.deepcopy(idca).backward(X, group, loss=lambda scores: bce(scores, y))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"loss": lambda loss: loss.expand(3)}, r"the loss has shape \(3,\)"),
+        ({"loss": torch.Tensor.detach}, "numbers as the loss without a graph"),
+        ({"loss": lambda loss: 0.0}, "numbers as the loss without a graph"),
+        ({"values": list}, "of type list"),
+        ({"values": torch.Tensor.detach}, "constraint values without a graph"),
+    ],
+)
+def test_directions_refuse_what_has_no_derivative(wrong: dict[str, Callable[[Tensor], Any]], said: str) -> None:
+    loop, spoilt = Loop("alm"), {"loss": lambda loss: loss, "values": lambda values: values} | wrong
+    loss, values = loop.parts(batch_of(0))
+    with pytest.raises(DataError, match=said):
+        StochasticGhost(loop.network.parameters(), 0.05).full_backward(spoilt["loss"](loss), spoilt["values"](values))
+    if "loss" in wrong:
+        X, group, y = table()
+        idca = StochasticIDCA(loop.network, gap(), inner_steps=5)
+        idca.follow(torch.optim.SGD(idca.trained, 0.1))
+        with pytest.raises(DataError, match="step 0: .*" + said):
+            idca.backward(X, group, loss=lambda scores: wrong["loss"](bce(scores, y)))
+
+
+def test_directions_refuse_networks_that_they_cannot_train() -> None:
+    with pytest.raises(ConfigError, match=r"pass network\.parameters\(\)"):
+        StochasticGhost(mlp())
+    idca = StochasticIDCA(torch.nn.Linear(5, 2), gap(), inner_steps=5)
+    idca.follow(torch.optim.SGD(idca.trained, 0.1))
+    X, group, y = table()
+    with pytest.raises(DataError, match="scores has 1024 rows"):
+        idca.backward(X, group, loss=lambda scores: bce(scores, y))
+    with pytest.raises(ConfigError, match=r"inner_steps is 2\.5; use a whole number"):
+        StochasticIDCA(mlp(), gap(), inner_steps=2.5)
 
 
 # --- loops that work --------------------------------------------------------------------------------------------------

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from partialfair.algorithms import stochastic_steps as steps
-from partialfair.errors import ConfigError, DataError
-from partialfair.torch.derivatives import flat_derivative
+from partialfair.errors import ConfigError
+from partialfair.torch.derivatives import flat_derivative, require_graph, scalar_of
 from partialfair.torch.multipliers import Evaluation, Multipliers, Values
 from partialfair.torch.replicas import n_replicas
 from partialfair.torch.rules import Ascent, Plada, Switching, Weights
@@ -71,9 +71,9 @@ class Lagrangian:
             which = duals.chosen(which)
         if isinstance(duals.rule, Switching):
             return self._switched(loss, values, strict, again, which)
-        scalar, vector = self._loss(loss), duals.gathered(_computed(values), which)
+        scalar, vector = scalar_of(_computed(loss), duals.where), duals.gathered(_computed(values), which)
         if scalar.requires_grad:
-            self._require_graph(vector)
+            require_graph(vector, duals.where)
         if evaluation is None:
             evaluation = self._weighed(scalar, vector, strict, again, which)
         total = self._combined(scalar, vector, evaluation)
@@ -129,7 +129,7 @@ class Lagrangian:
         total: Tensor = loss + (weights.to(values.dtype) * values).sum()
         duals = self.multipliers
         if duals.searched and isinstance(duals.rule, Ascent):
-            term = duals.rule.value(duals._part(evaluation.which)[0], evaluation.weights, evaluation.strict)
+            term = duals.rule.value(duals._state_of(evaluation.which)[0], evaluation.weights, evaluation.strict)
             total = total + (loss + term - total).detach()
         return total
 
@@ -147,36 +147,18 @@ class Lagrangian:
             decisive, _ = self._draws(vector, strict, None, which)
             evaluation = _decided(duals, decisive, which)
         if evaluation.on_loss:
-            total = self._loss(loss)
+            total = scalar_of(_computed(loss), duals.where)
             self._checked(total, total, evaluation)
             return total
         if vector is None:
             vector = duals.gathered(_computed(values), which)
-        self._require_graph(vector)
+        require_graph(vector, duals.where)
         if self._of_batch is None:  # the worst of the draw whose derivative is taken
             worst = _weigh(duals, vector, None, which)
             evaluation = Evaluation(evaluation.strict, worst.strict, which, worst.weights, on_loss=False)
         total = (evaluation.weights.constraints.to(vector.dtype) * vector).sum()
         self._checked(total, None, evaluation)
         return total
-
-    def _loss(self, loss: Loss) -> Tensor:
-        """The loss as a scalar."""
-        scalar = _computed(loss)
-        if isinstance(scalar, int | float):
-            return torch.tensor(float(scalar))
-        if not isinstance(scalar, Tensor) or scalar.numel() != 1:
-            kind = f"has shape {tuple(scalar.shape)}" if isinstance(scalar, Tensor) else f"is a {type(scalar).__name__}"
-            raise DataError(f"step {self.multipliers.steps}: the loss {kind}; pass one number, as loss.mean()")
-        return scalar.reshape(())
-
-    def _require_graph(self, values: Tensor) -> None:
-        """Refuse values that depend on no parameter, where derivatives are taken."""
-        if torch.is_grad_enabled() and not values.requires_grad:
-            raise DataError(
-                f"step {self.multipliers.steps}: the constraint values have no graph, so they would not move the "
-                "network; compute them of its scores without no_grad, detach or a threshold (or pass them as strict)"
-            )
 
     def _checked(self, total: Tensor, loss: Tensor | None, evaluation: Evaluation) -> None:
         _check(self.multipliers, total, loss, evaluation, record=evaluation is not self._of_batch)
@@ -198,7 +180,7 @@ def _weigh(duals: Multipliers, strict: Tensor, again: Tensor | None, which: Tens
 def _decided(duals: Any, strict: Tensor, which: Tensor | None) -> Evaluation:
     """Whether a switching method steps on the loss; weights are left to a step on a constraint."""
     strict = duals._read(strict)
-    on_loss = bool(duals.rule.holds(strict, duals.steps, duals._part(which)[1]))
+    on_loss = bool(duals.rule.holds(strict, duals.steps, duals._state_of(which)[1]))
     return Evaluation(strict, strict, which, Weights(strict, {}), on_loss)
 
 

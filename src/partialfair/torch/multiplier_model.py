@@ -83,10 +83,10 @@ class MultiplierModel(Multipliers):
         if not self._evaluations:
             return
         self.dual_optimiser.zero_grad()
-        for part in self._evaluations:
-            outputs = self._outputs(part.which)
+        for evaluation in self._evaluations:
+            outputs = self._outputs(evaluation.which)
             _, slope = steps.model_multipliers(outputs.detach())
-            weights = steps.model_weights(part.strict, self.rule.dual_step)  # type: ignore[attr-defined]
+            weights = steps.model_weights(evaluation.strict, self.rule.dual_step)  # type: ignore[attr-defined]
             outputs.backward(weights * slope / len(self._evaluations))
         self.dual_optimiser.step()
         self.latest = self._evaluations[-1].strict
@@ -123,6 +123,6 @@ def multiplier_network(n_inputs: int, hidden: Sequence[int] = (100, 100, 100)) -
         n_inputs: width of the descriptions, p; hidden: widths of the layers.
     """
     widths = (n_inputs, *hidden, 1)
-    layers = [part for a, b in zip(widths, widths[1:], strict=False) for part in (nn.Linear(a, b), nn.ReLU())][:-1]
+    layers = [layer for a, b in zip(widths, widths[1:], strict=False) for layer in (nn.Linear(a, b), nn.ReLU())][:-1]
     nn.init.ones_(layers[-1].bias)
     return nn.Sequential(*layers)

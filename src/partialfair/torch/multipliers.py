@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from partialfair.errors import ConfigError, DataError
+from partialfair.torch.derivatives import vector_of
 from partialfair.torch.replicas import mean_over_replicas, n_replicas
 from partialfair.torch.rules import RULES, Ascent, Plada, PrimalStep, Rule, State, Switching, Weights
 
@@ -114,11 +115,11 @@ class Multipliers(nn.Module):  # type: ignore[misc]
         if not self._evaluations:
             return
         k, which = self.steps, self._evaluations[0].which
-        state, equality = self._part(which)
+        state, equality = self._state_of(which)
         weights = self._evaluations[0].weights
         if len(self._evaluations) > 1:
             strict, again = (
-                torch.stack([getattr(part, name) for part in self._evaluations]).mean(dim=0)
+                torch.stack([getattr(evaluation, name) for evaluation in self._evaluations]).mean(dim=0)
                 for name in ("strict", "again")
             )
             weights = self.rule.weigh(state, strict, again, k, equality)
@@ -172,31 +173,27 @@ class Multipliers(nn.Module):  # type: ignore[misc]
         if isinstance(values, Mapping):
             if set(values) != set(families):
                 named = f"of {sorted(families)}" if families != [""] else "not of families; pass one tensor"
-                raise DataError(f"step {self.steps}: values are of {sorted(values)}, these multipliers {named}")
-            vectors = {family: self._vector(values[family]) for family in families}
+                raise DataError(f"{self.where}values are of {sorted(values)}, these multipliers {named}")
+            vectors = {family: vector_of(values[family], self.where) for family in families}
             for family, names in self.families.items():
                 if which is None and vectors[family].numel() != len(names):
                     counted = _counted(vectors[family])
-                    raise DataError(f"step {self.steps}: {family!r} has {counted}, its multipliers are {len(names)}")
+                    raise DataError(f"{self.where}{family!r} has {counted}, its multipliers are {len(names)}")
             vector = torch.cat(list(vectors.values()))
         else:
-            vector = self._vector(values)
+            vector = vector_of(values, self.where)
             if which is None and len(families) > 1:
-                raise DataError(f"step {self.steps}: values are one tensor; pass a mapping from the names {families}")
+                raise DataError(f"{self.where}values are one tensor; pass a mapping from the names {families}")
         m = len(self.names) if which is None else which.numel()
         if vector.numel() != m:
             remedy = f"make Multipliers({vector.numel()}) for them" if which is None else "pass as many numbers"
-            raise DataError(f"step {self.steps}: values has {_counted(vector)}, these multipliers are of {m}; {remedy}")
+            raise DataError(f"{self.where}values has {_counted(vector)}, these multipliers are of {m}; {remedy}")
         return vector
 
-    def _vector(self, values: Any) -> Tensor:
-        if not isinstance(values, Tensor) or values.is_complex():
-            kind = values.dtype if isinstance(values, Tensor) else type(values).__name__
-            raise DataError(
-                f"step {self.steps}: the constraint values are of type {kind}; pass a tensor of real numbers, for "
-                "instance torch.stack(values)"
-            )
-        return values if values.dim() == 1 else values.reshape(-1)
+    @property
+    def where(self) -> str:
+        """Beginning of a message of an error."""
+        return f"step {self.steps}: "
 
     def chosen(self, which: Any) -> Tensor | None:
         """Numbers (j,) of the constraints of a step; ``None`` for all.
@@ -207,20 +204,18 @@ class Multipliers(nn.Module):  # type: ignore[misc]
         if which is None:
             return None
         numbers = torch.as_tensor(which).reshape(-1)
-        whole = not (numbers.is_floating_point() or numbers.is_complex() or numbers.dtype == torch.bool)
-        if not whole or bool(((numbers < 0) | (numbers >= len(self.names))).any()):
-            raise DataError(
-                f"step {self.steps}: which is {which}; pass numbers of constraints, 0 to {len(self.names) - 1}"
-            )
+        integral = not (numbers.is_floating_point() or numbers.is_complex() or numbers.dtype == torch.bool)
+        if not integral or bool(((numbers < 0) | (numbers >= len(self.names))).any()):
+            raise DataError(f"{self.where}which is {which}; pass numbers of constraints, 0 to {len(self.names) - 1}")
         if not self.REPEATS and len(numbers.unique()) < len(numbers):
-            raise DataError(f"step {self.steps}: which is {numbers.tolist()}; pass the number of a constraint once")
+            raise DataError(f"{self.where}which is {numbers.tolist()}; pass the number of a constraint once")
         return numbers.long()
 
     def weigh(self, strict: Tensor, again: Tensor | None, which: Tensor | None) -> "Evaluation":
         """Weights of the constraints for values (m,), which are averaged over the replicas."""
         strict = self._read(strict)
         again = strict if again is None else self._read(again)
-        state, equality = self._part(which)
+        state, equality = self._state_of(which)
         return Evaluation(strict, again, which, self.rule.weigh(state, strict, again, self.steps, equality))
 
     def record(self, evaluation: "Evaluation") -> None:
@@ -230,7 +225,7 @@ class Multipliers(nn.Module):  # type: ignore[misc]
         if self._evaluations and self._optimiser is not None and _cleared(self._optimiser):
             self._evaluations.clear()  # their step was skipped, or a line search evaluates once more
         if self._evaluations and not self.REPEATS and not _alike(evaluation.which, self._evaluations[0].which):
-            raise DataError(f"step {self.steps}: micro-batches of one step are of different constraints (which)")
+            raise DataError(f"{self.where}micro-batches of one step are of different constraints (which)")
         self._evaluations.append(evaluation)
         self._waiting += 1
         if self._waiting == PATIENCE:
@@ -261,12 +256,12 @@ class Multipliers(nn.Module):  # type: ignore[misc]
         finite = (torch.isfinite(evaluation.strict) & torch.isfinite(evaluation.again)).tolist()
         wrong = [name for name, good in zip(names, finite, strict=True) if not good]
         if wrong:
-            said = f"constraints {wrong} are not finite"
+            cause = f"constraints {wrong} are not finite"
         elif loss is not None and not bool(torch.isfinite(loss)):
-            said = f"the loss is {float(loss.detach())}"
+            cause = f"the loss is {float(loss.detach())}"
         else:
-            said = "the Lagrangian is not finite in one of the replicas or in its gradient draw"
-        raise DataError(f"step {self.steps}: {said}; the multipliers were left as they were")
+            cause = "the Lagrangian is not finite in one of the replicas or in its gradient draw"
+        raise DataError(f"{self.where}{cause}; the multipliers were left as they were")
 
     @property
     def lr(self) -> float:
@@ -328,7 +323,7 @@ class Multipliers(nn.Module):  # type: ignore[misc]
                 break
         return mean_over_replicas(values, self.process_group)
 
-    def _part(self, which: Tensor | None) -> tuple[State, Tensor | None]:
+    def _state_of(self, which: Tensor | None) -> tuple[State, Tensor | None]:
         """State and equalities of some constraints, by default of all."""
         state = {name: self._buffers[name] for name in self.rule.STATE}
         equality = self._buffers["equality"]
@@ -416,8 +411,8 @@ def trained(optimiser: torch.optim.Optimizer) -> list[Tensor]:
 
 def overflowed(optimiser: torch.optim.Optimizer) -> bool:
     """Whether a ``GradScaler`` found an overflow; fused optimisers are called even then, and do nothing."""
-    found = getattr(optimiser, "found_inf", None)
-    return found is not None and bool(found)
+    overflow = getattr(optimiser, "found_inf", None)
+    return overflow is not None and bool(overflow)
 
 
 def _cleared(optimiser: torch.optim.Optimizer) -> bool:
@@ -425,9 +420,9 @@ def _cleared(optimiser: torch.optim.Optimizer) -> bool:
     return all(p.grad is None for group in optimiser.param_groups for p in group["params"])
 
 
-def _alike(which: Tensor | None, others: Tensor | None) -> bool:
+def _alike(which: Tensor | None, numbers: Tensor | None) -> bool:
     """Whether two steps look at the same constraints."""
-    return which is others or (which is not None and others is not None and torch.equal(which, others))
+    return which is numbers or (which is not None and numbers is not None and torch.equal(which, numbers))
 
 
 def _counted(values: Tensor) -> str:
@@ -439,7 +434,7 @@ class _StepSize:
 
     def __init__(self, multipliers: Multipliers) -> None:
         self.multipliers = multipliers
-        self.kept: list[Any] = []
+        self.lengths: list[Any] = []
 
     def follow(self, optimiser: torch.optim.Optimizer) -> None:
         optimiser.register_step_pre_hook(self.before)
@@ -459,7 +454,7 @@ class _StepSize:
         return (args[0], evaluated), {}
 
     def shorten(self, optimiser: torch.optim.Optimizer) -> None:
-        decisions = {part.on_loss for part in self.multipliers._evaluations}
+        decisions = {evaluation.on_loss for evaluation in self.multipliers._evaluations}
         if len(decisions) == 2:
             self.multipliers.discard()
             raise ConfigError(
@@ -467,15 +462,15 @@ class _StepSize:
                 "`with lagrangian.hold(values_of_the_whole_batch):`"
             )
         if decisions == {False}:
-            self.kept = [group["lr"] for group in optimiser.param_groups]
+            self.lengths = [group["lr"] for group in optimiser.param_groups]
             rule: Any = self.multipliers.rule
             for group in optimiser.param_groups:
                 group["lr"] = rule.constraint_lr
 
     def after(self, optimiser: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
-        for group, lr in zip(optimiser.param_groups, self.kept, strict=False):
+        for group, lr in zip(optimiser.param_groups, self.lengths, strict=False):
             group["lr"] = lr
-        self.kept = []
+        self.lengths = []
 
 
 def _require_the_same(module: Multipliers, state: Mapping[str, Any], prefix: str, *_: Any) -> None:
