@@ -23,7 +23,7 @@ def scalar_of(loss: Any, where: str = "") -> Tensor:
     if not isinstance(loss, Tensor) or loss.numel() != 1:
         kind = f"has shape {tuple(loss.shape)}" if isinstance(loss, Tensor) else f"is a {type(loss).__name__}"
         raise DataError(f"{where}the loss {kind}; pass one number, as loss.mean()")
-    return loss.reshape(())
+    return loss.reshape(()) if loss.dim() else loss
 
 
 def vector_of(values: Any, where: str = "") -> Tensor:

@@ -170,7 +170,7 @@ class Multipliers(nn.Module):  # type: ignore[misc]
             DataError: no tensors, another number of them, or other names.
         """
         families = list(self.families)
-        if isinstance(values, Mapping):
+        if not isinstance(values, Tensor) and isinstance(values, Mapping):
             if set(values) != set(families):
                 named = f"of {sorted(families)}" if families != [""] else "not of families; pass one tensor"
                 raise DataError(f"{self.where}values are of {sorted(values)}, these multipliers {named}")

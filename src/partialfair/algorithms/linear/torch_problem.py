@@ -122,11 +122,11 @@ class TorchRows:
     def _sums(self, weights: torch.Tensor, start: int, stop: int) -> torch.Tensor:
         """Weighted sums (C, d+1), float64, of some rows: in float32 within a tile of rows, in float64 over tiles."""
         rows, narrow = self.X[start:stop], weights.float()
-        whole = (stop - start) // TILE * TILE
-        tiles = narrow[:, :whole].reshape(len(narrow), -1, TILE).transpose(0, 1) @ rows[:whole].view(
+        tiled = (stop - start) // TILE * TILE
+        tiles = narrow[:, :tiled].reshape(len(narrow), -1, TILE).transpose(0, 1) @ rows[:tiled].view(
             -1, TILE, rows.shape[1]
         )
-        return tiles.sum(0, dtype=torch.float64) + (narrow[:, whole:] @ rows[whole:]).double()
+        return tiles.sum(0, dtype=torch.float64) + (narrow[:, tiled:] @ rows[tiled:]).double()
 
     def _subsets(self) -> Iterator[tuple[int, int, int]]:
         """Subset, first row and end of the rows of every subset."""
