@@ -18,6 +18,7 @@ import unicodedata
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import date, time, timedelta
 from decimal import Decimal
 from itertools import combinations
 from numbers import Real
@@ -59,6 +60,20 @@ BEYOND_ALL = (
     "be about other people"
 )
 """What to do about infinite scores, such as log-odds of 0 and 1."""
+
+FEW = 20
+"""Values that a category may have in a table of any size. A column with more different numbers is one of numbers."""
+
+NEARLY = 0.9
+"""A column of which a larger share is numbers is one of numbers, with mistakes in it."""
+
+_DISGUISES = {
+    re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE): "numbers",
+    re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([T ][\d:.+Z-]*)?|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}|\d{1,2}:\d{2}[\d:.]*"):
+        "dates or times",
+    re.compile(r"[+-]?[$€£¥]?\s?[+-]?\d[\d,.\s']*\s?[%$€£¥]?"): "numbers with marks",
+}  # fmt: skip
+"""What a text may be in truth, by the pattern of it."""
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?")
 
@@ -254,11 +269,14 @@ def levels(name: str, values: Any, subject: str, null_texts: Iterable[str] = NUL
     if array.ndim != 1:
         raise DataError(f"{subject}: column {name!r} has {array.ndim} dimensions; pass one value per row")
     where = subject if name == subject else f"{subject}: column {name!r}"
+    original = None
     if _is_objects(array):
-        array = np.asarray(array, object)
-        refuse_collections(name, array, subject)
-        array = _told_apart(array, missing, where)
+        original = np.asarray(array, object)
+        refuse_collections(name, original, subject)
+        array = _told_apart(original, missing, where)
     codes, distinct = pd.factorize(array)
+    if original is not None and array is not original:  # truth values are values, whatever they were told apart by
+        distinct = original[np.unique(codes[codes >= 0], return_index=True)[1]]
     codes = np.where(missing, -1, codes).astype(np.int64)
     texts = [text_of(value) for value in distinct]
     lost = [code for code, text in enumerate(texts) if is_missing(text, null_texts)]
@@ -277,6 +295,35 @@ def levels(name: str, values: Any, subject: str, null_texts: Iterable[str] = NUL
 def is_missing(value: Any, null_texts: Iterable[str] = NULL_TEXTS) -> bool:
     """Tell whether a single value is missing: ``None``, NaN, or one of some texts, which are in lower case."""
     return _bare(value) in null_texts if isinstance(value, str) else _is_null(value)
+
+
+def holds_dates(values: Any) -> bool:
+    """Tell whether a column holds dates or times, whatever type they have."""
+    array, missing = read(values)
+    if getattr(array.dtype, "kind", "O") in "mM":
+        return True
+    present = np.asarray(array, object)[~missing] if _is_objects(array) else ()
+    return any(isinstance(value, date | time | timedelta) for value in present[:1000])
+
+
+def in_disguise(texts: Sequence[str]) -> str | None:
+    """Return what nearly all of very many different texts are in truth: numbers, with a mark or without, or dates."""
+    if len(texts) <= FEW:
+        return None
+    for pattern, what in _DISGUISES.items():
+        if sum(pattern.fullmatch(text.strip()) is not None for text in texts) > NEARLY * len(texts):
+            return what
+    return None
+
+
+def refuse_disguised(name: str, texts: Sequence[str], remedy: str) -> None:
+    """Refuse a category of very many texts that are numbers or dates: each would be an input.
+
+    Raises:
+        DataError: with the remedy.
+    """
+    if (what := in_disguise(texts)) is not None:
+        raise DataError(f"column {name!r} holds {len(texts)} different {what} as texts, such as {texts[0]!r}; {remedy}")
 
 
 def refuse_collections(name: str, array: NDArray[Any], subject: str) -> None:
