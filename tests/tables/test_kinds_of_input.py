@@ -176,8 +176,8 @@ REFUSED = r"look alike|differ in blanks alone|was not among the groups|pass a te
 
 UNORDERED = {
     "a set": (set(GROUPS), "a set has no order"),
-    "an index of several levels": (pd.MultiIndex.from_arrays([GROUPS, GROUPS]), "an index of 2 levels|dimensions"),
-    "codes that are no codes": ([2**60 + row % 2 for row in range(ROWS)], "is no code"),
+    "an index of several levels": (pd.MultiIndex.from_arrays([GROUPS, GROUPS]), "an index of 2 levels"),
+    "codes that are no codes": (np.array([2**60 + row % 2 for row in range(ROWS)]), "is no code"),
 }
 
 
@@ -353,7 +353,6 @@ NO_LABELS: dict[str, tuple[Any, Any]] = {
     "infinity": (0.0, np.inf),
     "a text and a truth value": (True, "False"),
     "a text and a number": (0, "yes"),
-    "tuples": ((0,), (1,)),
 }
 
 
@@ -364,7 +363,7 @@ def test_labels_without_a_known_order_are_refused(entry: str, kind: str) -> None
     for row, label in enumerate(Y):
         column[row] = NO_LABELS[kind][label]
     for values in (column, column.tolist()):
-        with pytest.raises((PartialFairError, ValueError), match=r"a label is a text|some labels are texts|collection"):
+        with pytest.raises((PartialFairError, ValueError), match=r"a label is a text|some labels are texts|infinity"):
             LABELLED[entry](values)
 
 

@@ -188,11 +188,7 @@ def columns(source: Any, subject: str) -> dict[str, Any]:
     Raises:
         DataError: no column, two of one name, or an array of more than two dimensions.
     """
-    import pandas as pd
-
     table = to_pandas(source)
-    if isinstance(table, pd.MultiIndex):
-        raise DataError(f"{subject}: an index of {table.nlevels} levels; pass them as columns (to_frame)")
     if isinstance(table, Mapping):
         pairs = list(table.items())
     elif hasattr(table, "columns"):
@@ -223,12 +219,14 @@ def read(values: Any) -> tuple[Any, NDArray[np.bool_]]:
     A list keeps the types of its entries.
 
     Raises:
-        DataError: a set, whose values have no order.
+        DataError: a set, whose values have no order, or an index of several levels.
     """
     import pandas as pd
 
     if isinstance(values, set | frozenset):
         raise DataError("a set has no order by which its values belong to rows; pass a list")
+    if isinstance(values, pd.MultiIndex):
+        raise DataError(f"an index of {values.nlevels} levels is no column; pass them as columns (to_frame)")
     if hasattr(values, "detach"):  # a tensor that derivatives are taken of
         values = values.detach().cpu()
 
