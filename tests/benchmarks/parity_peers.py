@@ -12,6 +12,7 @@ Every fit is a row of ``reports/parity_peers.csv``; those that are there are not
 import sys
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -81,10 +82,10 @@ def measure(kept: Kept) -> None:
             halves = Halves.of(WHOLE[name](), FIRST_SEED + split, aware=True)
             train, test = halves.train_rows, halves.test_rows
             model = LogisticRegression(solver="newton-cholesky", max_iter=1000)
-            spent_on_model, _ = seconds(lambda model=model, rows=train: model.fit(rows.X, rows.y))
+            spent_on_model, _ = seconds(partial(model.fit, train.X, train.y))
             for key in missing:
                 fit, bound = PEERS[str(key[3])], float(key[4])
-                spent, decide = seconds(lambda fit=fit, m=model, rows=train, b=bound: fit(m, rows, b))
+                spent, decide = seconds(partial(fit, model, train, bound))
                 kept.add(
                     dict(zip(KEYS, key, strict=True))
                     | {"accuracy": test.accuracy(decide(test)), "gap": test.gap(decide(test))}

@@ -308,9 +308,9 @@ def in_disguise(texts: Sequence[str]) -> str | None:
     """Return what nearly all of very many different texts are in truth: numbers, with a mark or without, or dates."""
     if len(texts) <= FEW:
         return None
-    for pattern, what in _DISGUISES.items():
+    for pattern, disguise in _DISGUISES.items():
         if sum(pattern.fullmatch(text.strip()) is not None for text in texts) > NEARLY * len(texts):
-            return what
+            return disguise
     return None
 
 
@@ -320,8 +320,10 @@ def refuse_disguised(name: str, texts: Sequence[str], remedy: str) -> None:
     Raises:
         DataError: with the remedy.
     """
-    if (what := in_disguise(texts)) is not None:
-        raise DataError(f"column {name!r} holds {len(texts)} different {what} as texts, such as {texts[0]!r}; {remedy}")
+    if (disguise := in_disguise(texts)) is not None:
+        raise DataError(
+            f"column {name!r} holds {len(texts)} different {disguise} as texts, such as {texts[0]!r}; {remedy}"
+        )
 
 
 def refuse_collections(name: str, array: NDArray[Any], subject: str) -> None:

@@ -195,8 +195,8 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
         X = as_matrix(X)
         self.classes_, positive = binary_labels(y)
         labels = np.where(positive, 1.0, -1.0)
-        given = row_weights(sample_weight, labels.size)
-        weights = np.ones(labels.size) if given is None else given
+        weights_passed = row_weights(sample_weight, labels.size)
+        weights = np.ones(labels.size) if weights_passed is None else weights_passed
         weights_of_both(weights, positive, self.classes_)
         codes, constrained = self._groups(sensitive_features, labels.size)
         tree_rows = held_out = np.arange(labels.size)

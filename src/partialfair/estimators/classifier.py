@@ -276,8 +276,8 @@ class PartialFairClassifier(FromParquet, BinaryClassifier, BaseEstimator):  # ty
         self._total_weight = float(rows.n_rows)
         if sample_weight is None and self.class_weight is None:
             return None
-        given = row_weights(sample_weight, rows.n_rows)
-        weights = np.ones(rows.n_rows) if given is None else given
+        weights_passed = row_weights(sample_weight, rows.n_rows)
+        weights = np.ones(rows.n_rows) if weights_passed is None else weights_passed
         if self.class_weight is not None:
             weights = weights * self._class_factors(rows.y > 0, weights)
         weights_of_both(weights, rows.y > 0, self.classes_)

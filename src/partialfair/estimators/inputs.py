@@ -312,15 +312,15 @@ def complete_rows(
     for name, lacking in absent.items():
         if lacking.size != rows:
             raise InputError(f"{name} has {lacking.size} rows, X has {rows}; pass one entry per row")
-    kept = np.flatnonzero(~np.any(list(absent.values()), axis=0)) if absent else np.arange(rows)
-    if not kept.size:
+    complete = np.flatnonzero(~np.any(list(absent.values()), axis=0)) if absent else np.arange(rows)
+    if not complete.size:
         raise InputError("every row lacks a group, a label or a weight; fill them in")
     if isinstance(sensitive_features, Mapping):
-        groups: Any = {name: _safe_indexing(column, kept) for name, column in sensitive_features.items()}
+        groups: Any = {name: _safe_indexing(column, complete) for name, column in sensitive_features.items()}
     else:
-        groups = sensitive_features if sensitive_features is None else _safe_indexing(sensitive_features, kept)
-    weights = _safe_indexing(sample_weight, kept) if "sample_weight" in absent else sample_weight
-    return _safe_indexing(X, kept), y if y is None else _safe_indexing(y, kept), groups, weights
+        groups = sensitive_features if sensitive_features is None else _safe_indexing(sensitive_features, complete)
+    weights = _safe_indexing(sample_weight, complete) if "sample_weight" in absent else sample_weight
+    return _safe_indexing(X, complete), y if y is None else _safe_indexing(y, complete), groups, weights
 
 
 def same_rows(**columns: Any) -> None:

@@ -37,7 +37,7 @@ def plain_labels(y: Any) -> Any:
             f"{int(missing.argmax())})"
         )
     kind = getattr(entries.dtype, "kind", "O")
-    if kind in "biuf":
+    if kind in "biufc":  # complex numbers scikit-learn refuses in words of its own
         return y
     with value_errors():
         levels = intake.levels("y", entries, "y", intake.MISSING_WORDS["label"])
