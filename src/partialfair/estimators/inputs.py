@@ -269,7 +269,8 @@ def features(X: Any) -> Any:
     """
     with value_errors():
         table = to_pandas(X)
-    if (isinstance(table, Mapping) and not sparse.issparse(table)) or getattr(getattr(table, "dtype", None), "names", None):
+    is_mapping = isinstance(table, Mapping) and not sparse.issparse(table)
+    if is_mapping or getattr(getattr(table, "dtype", None), "names", None):
         raise InputError(f"X is a {type(X).__name__} of columns; pass a dataframe of them (pandas.DataFrame)")
     if np.ma.is_masked(table):
         row, column = np.argwhere(np.ma.getmaskarray(table))[0][:2].tolist() if np.ndim(table) > 1 else (0, 0)
