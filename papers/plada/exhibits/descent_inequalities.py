@@ -23,7 +23,7 @@ from papers.plada.algorithms.plada import PladaSettings
 from papers.plada.algorithms.plada_solver import Constants, Parameters, Plada, ThetaStep, safe_steps
 from partialfair.algorithms.contract import Task
 from partialfair.data.dataset import Dataset, Split
-from reproduction.exhibits.exhibit import Context, ExhibitKind, Line, Options
+from reproduction.exhibits.exhibit import Context, Line, Options
 from reproduction.grid import paths
 from reproduction.verdicts.missing_files import is_here
 
@@ -179,6 +179,4 @@ def lines_of(problem: LinearGaps, iterations: int, theta_step: ThetaStep, kappa:
         yield {"fit": f"kappa {kappa:g}, {theta_step} step, M_G {slope:.3g}"} | line
 
 
-KIND = ExhibitKind.from_lines(
-    DescentInequalities, inequalities.COLUMNS, csv_lines, table=inequalities.table, needs_results=False
-)
+KIND = inequalities.kind(DescentInequalities, csv_lines)
