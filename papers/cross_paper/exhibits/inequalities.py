@@ -23,19 +23,19 @@ class Inequality:
 
     Attributes:
         statement: where the paper says so.
-        left, right: the two sides as measured.
+        lesser, greater: the two sides as measured.
         accuracy: absolute error up to which the sides are known.
     """
 
     statement: str
-    left: float
-    right: float
+    lesser: float
+    greater: float
     accuracy: float = 1e-12
 
     @property
     def excess(self) -> float:
         """Return by how much the left side is larger than rounding and accuracy explain; positive where it fails."""
-        return self.left - self.right - self.accuracy - RELATIVE * max(abs(self.left), abs(self.right))
+        return self.lesser - self.greater - self.accuracy - RELATIVE * max(abs(self.lesser), abs(self.greater))
 
 
 def summary(inequalities: Sequence[Inequality]) -> list[Line]:
@@ -47,7 +47,7 @@ def summary(inequalities: Sequence[Inequality]) -> list[Line]:
     for statement, members in by_statement.items():
         worst = max(members, key=lambda member: member.excess)
         counts = {"points": len(members), "broken": sum(member.excess > 0 for member in members)}
-        sides = {"left": _rounded(worst.left, worst.accuracy), "right": _rounded(worst.right, worst.accuracy)}
+        sides = {"left": _rounded(worst.lesser, worst.accuracy), "right": _rounded(worst.greater, worst.accuracy)}
         lines.append({"statement": statement, **counts, **sides})
     return lines
 

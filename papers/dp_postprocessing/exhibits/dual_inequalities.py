@@ -189,8 +189,8 @@ def csv_lines(context: Context[DualInequalities]) -> Iterator[Line]:
 def lines_of(context: Context[DualInequalities], experiment: str, dataset: str) -> Iterator[Line]:
     """Yield the lines of one dataset with the settings of one experiment."""
     seed = context.options.seed
-    table, parts = (context.root / path for path in (paths.table(dataset), paths.split(dataset, seed)))
-    if not (is_here(table) and is_here(parts)):
+    table, split_path = (context.root / path for path in (paths.table(dataset), paths.split(dataset, seed)))
+    if not (is_here(table) and is_here(split_path)):
         yield {"note": f"{dataset} is not prepared"}
         return
     settings, task = settings_of(context, experiment), task_of(context, experiment, dataset, table)

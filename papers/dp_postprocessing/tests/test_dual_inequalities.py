@@ -69,7 +69,7 @@ def test_the_variance_exceeds_sigma_squared_where_groups_are_known_and_predictio
     assert broken(at_start) == {"Lemma 4.1"}
     # sigma^2 = 2, and each t_s pi_l has variance; the squared means of the 9 atoms are taken off
     means = known_groups(beta=1e6).smooth(np.zeros(problem.fitted.shape))[1]
-    assert at_start[0].left == pytest.approx(2 * (2.0 - float((means**2).sum())))
+    assert at_start[0].lesser == pytest.approx(2 * (2.0 - float((means**2).sum())))
 
 
 @pytest.mark.parametrize(
@@ -107,9 +107,9 @@ def test_constants_of_1_by_hand(problem):
     sides = {line.statement: line for line in dual_inequalities.of_theorem(problem, problem.optimum, 100)}
     size, rate = float(np.linalg.norm(problem.optimum)), math.sqrt(2.0) / 10
     right = rate * (1 + rate * size)
-    assert sides["Theorem 5.1, unfairness, constants of 1"].right == pytest.approx(right)
-    assert sides["Theorem 5.1, risk, constants of 1"].right == pytest.approx(size * right + 0.1)
-    assert sides["Theorem 5.1, risk"].right > sides["Theorem 5.1, risk, constants of 1"].right
+    assert sides["Theorem 5.1, unfairness, constants of 1"].greater == pytest.approx(right)
+    assert sides["Theorem 5.1, risk, constants of 1"].greater == pytest.approx(size * right + 0.1)
+    assert sides["Theorem 5.1, risk"].greater > sides["Theorem 5.1, risk, constants of 1"].greater
 
 
 def test_a_summary_counts_what_is_broken_beyond_rounding():
