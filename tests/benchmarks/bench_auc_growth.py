@@ -75,5 +75,5 @@ def run() -> list[Result]:
             f"drawn, {FEATURES} features, {ROWS[0]:,} to {ROWS[-1]:,} rows, {what}: slope of log processor time of a "
             f"pass against log rows; times relative to the first: {ratios}; {part[-1][1]:.0f} ms at the last"
         )
-        out.append(result(f"auc_pass_growth_exponent_{name}", exponent(part), "", None, how, part, "rows"))
+        out.append(result(f"auc_pass_growth_exponent_{name}", exponent(part), "", None, how, part, "auc_rows"))
     return out

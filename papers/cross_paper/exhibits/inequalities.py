@@ -1,14 +1,16 @@
 """Inequalities of a paper's proofs beside what was measured: one tidy schema and one table for all papers."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
+
+import pandas as pd
 
 from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
 from reproduction.exhibits import style
-from reproduction.exhibits.exhibit import Context, Line
+from reproduction.exhibits.exhibit import Context, ExhibitKind, Line, Options
 
 COLUMNS = ("dataset", "statement", "setting", "fit", "points", "broken", "left", "right", "note")
 RELATIVE = 1e-9
@@ -21,19 +23,19 @@ class Inequality:
 
     Attributes:
         statement: where the paper says so.
-        left, right: the two sides as measured.
+        lesser, greater: the two sides as measured.
         accuracy: absolute error up to which the sides are known.
     """
 
     statement: str
-    left: float
-    right: float
+    lesser: float
+    greater: float
     accuracy: float = 1e-12
 
     @property
     def excess(self) -> float:
         """Return by how much the left side is larger than rounding and accuracy explain; positive where it fails."""
-        return self.left - self.right - self.accuracy - RELATIVE * max(abs(self.left), abs(self.right))
+        return self.lesser - self.greater - self.accuracy - RELATIVE * max(abs(self.lesser), abs(self.greater))
 
 
 def summary(inequalities: Sequence[Inequality]) -> list[Line]:
@@ -45,7 +47,7 @@ def summary(inequalities: Sequence[Inequality]) -> list[Line]:
     for statement, members in by_statement.items():
         worst = max(members, key=lambda member: member.excess)
         counts = {"points": len(members), "broken": sum(member.excess > 0 for member in members)}
-        sides = {"left": _rounded(worst.left, worst.accuracy), "right": _rounded(worst.right, worst.accuracy)}
+        sides = {"left": _rounded(worst.lesser, worst.accuracy), "right": _rounded(worst.greater, worst.accuracy)}
         lines.append({"statement": statement, **counts, **sides})
     return lines
 
@@ -53,6 +55,22 @@ def summary(inequalities: Sequence[Inequality]) -> list[Line]:
 def _rounded(side: float, accuracy: float) -> float:
     """Return six digits of a side, none below its accuracy: the last bits of sums differ between machines."""
     return round(float(f"{side:.6g}"), -round(math.log10(accuracy))) + 0.0
+
+
+def kind(options: type[Options], lines: Callable[[Context[Any]], Iterable[Line]]) -> ExhibitKind:
+    """Return the kind of exhibits that show some lines; pages take them from the drawn CSV, since they take fits."""
+    drawn_anew = ExhibitKind.from_lines(options, COLUMNS, lines, table=table, needs_results=False)
+    return replace(drawn_anew, fragment=_fragment)
+
+
+def _fragment(context: Context[Any]) -> str:
+    """Return the table of the CSV that was drawn, or a sentence before that."""
+    path = context.path("csv")
+    if not path.is_file():
+        return f"<p class='missing'>Not drawn: run `partialfair report {context.name}`.</p>"
+    records = pd.read_csv(path).to_dict("records")
+    lines = [{str(name): cell for name, cell in record.items() if pd.notna(cell)} for record in records]
+    return cells.html(table(context, lines))
 
 
 def table(_: Context[Any], lines: list[Line]) -> Table:

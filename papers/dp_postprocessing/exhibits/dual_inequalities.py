@@ -24,7 +24,7 @@ from partialfair.algorithms.regression import proximal_newton
 from partialfair.algorithms.regression.fair_dual import Dual, spread
 from partialfair.data.dataset import Dataset, Split
 from partialfair.models.grid_predictor import GridPredictor, group_weights
-from reproduction.exhibits.exhibit import Context, ExhibitKind, Line, Options
+from reproduction.exhibits.exhibit import Context, Line, Options
 from reproduction.grid import paths
 from reproduction.verdicts.missing_files import is_here
 
@@ -189,8 +189,8 @@ def csv_lines(context: Context[DualInequalities]) -> Iterator[Line]:
 def lines_of(context: Context[DualInequalities], experiment: str, dataset: str) -> Iterator[Line]:
     """Yield the lines of one dataset with the settings of one experiment."""
     seed = context.options.seed
-    table, parts = (context.root / path for path in (paths.table(dataset), paths.split(dataset, seed)))
-    if not (is_here(table) and is_here(parts)):
+    table, split_path = (context.root / path for path in (paths.table(dataset), paths.split(dataset, seed)))
+    if not (is_here(table) and is_here(split_path)):
         yield {"note": f"{dataset} is not prepared"}
         return
     settings, task = settings_of(context, experiment), task_of(context, experiment, dataset, table)
@@ -238,6 +238,4 @@ def fitted(task: Task, settings: dict[str, Any]) -> tuple[GridPredictor, PostPro
     return fit.model, fit.evaluated_point
 
 
-KIND = ExhibitKind.from_lines(
-    DualInequalities, inequalities.COLUMNS, csv_lines, table=inequalities.table, needs_results=False
-)
+KIND = inequalities.kind(DualInequalities, csv_lines)

@@ -12,6 +12,10 @@ from papers.dp_postprocessing.exhibits.dual_inequalities import DualProblem
 from partialfair.algorithms.regression import proximal_newton
 from partialfair.algorithms.regression.fair_dual import Dual, atoms, split, spread
 from partialfair.models.grid_predictor import group_weights
+from reproduction.datasets.stratified_splits import stratified_split
+from reproduction.exhibits import exhibit
+from reproduction.grid import paths
+from reproduction.grid.config import load_config
 
 EPS, BETA, HALF_ATOMS = 2.0**-8, 40.0, 4
 
@@ -65,7 +69,7 @@ def test_the_variance_exceeds_sigma_squared_where_groups_are_known_and_predictio
     assert broken(at_start) == {"Lemma 4.1"}
     # sigma^2 = 2, and each t_s pi_l has variance; the squared means of the 9 atoms are taken off
     means = known_groups(beta=1e6).smooth(np.zeros(problem.fitted.shape))[1]
-    assert at_start[0].left == pytest.approx(2 * (2.0 - float((means**2).sum())))
+    assert at_start[0].lesser == pytest.approx(2 * (2.0 - float((means**2).sum())))
 
 
 @pytest.mark.parametrize(
@@ -103,9 +107,9 @@ def test_constants_of_1_by_hand(problem):
     sides = {line.statement: line for line in dual_inequalities.of_theorem(problem, problem.optimum, 100)}
     size, rate = float(np.linalg.norm(problem.optimum)), math.sqrt(2.0) / 10
     right = rate * (1 + rate * size)
-    assert sides["Theorem 5.1, unfairness, constants of 1"].right == pytest.approx(right)
-    assert sides["Theorem 5.1, risk, constants of 1"].right == pytest.approx(size * right + 0.1)
-    assert sides["Theorem 5.1, risk"].right > sides["Theorem 5.1, risk, constants of 1"].right
+    assert sides["Theorem 5.1, unfairness, constants of 1"].greater == pytest.approx(right)
+    assert sides["Theorem 5.1, risk, constants of 1"].greater == pytest.approx(size * right + 0.1)
+    assert sides["Theorem 5.1, risk"].greater > sides["Theorem 5.1, risk, constants of 1"].greater
 
 
 def test_a_summary_counts_what_is_broken_beyond_rounding():
@@ -113,3 +117,27 @@ def test_a_summary_counts_what_is_broken_beyond_rounding():
     first, second = summary(members)
     assert first == {"statement": "a", "points": 2, "broken": 1, "left": 2.0, "right": 1.0}
     assert second["broken"] == 0
+
+
+@pytest.mark.real_data
+def test_the_exhibit_on_communities_and_crime(dataset, tmp_path):
+    """The printed beta, one split: all lemmas hold for every fit, and 4.1 fails at the start with a large beta."""
+    config = load_config("params.yaml")
+    data = dataset("communities_crime", protocol="paper")
+    for path, content in (
+        (paths.table("dp_communities"), replace(data, name="dp_communities")),
+        (paths.split("dp_communities", 1), stratified_split(data, 1, "paper")),
+    ):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        content.save(tmp_path / path)
+    context = exhibit.context(config, "dp_lemmas", tmp_path)
+    lines = list(dual_inequalities.lines_of(context, "dp_paper", "dp_communities"))
+    failing = {(line["statement"], line["fit"]) for line in lines if line["broken"]}
+    assert failing == {("Lemma 3.2 at the start", "exact"), ("Lemma 4.1", "start, beta 10000")}
+    assert len(lines) == 3 + 2 + 4 * 8
+
+
+def test_data_that_are_not_prepared_are_named(tmp_path):
+    context = exhibit.context(load_config("params.yaml"), "dp_lemmas", tmp_path)
+    lines = list(dual_inequalities.csv_lines(context))
+    assert {line["note"] for line in lines} == {"dp_law is not prepared", "dp_communities is not prepared"}

@@ -23,7 +23,7 @@ from papers.plada.algorithms.plada import PladaSettings
 from papers.plada.algorithms.plada_solver import Constants, Parameters, Plada, ThetaStep, safe_steps
 from partialfair.algorithms.contract import Task
 from partialfair.data.dataset import Dataset, Split
-from reproduction.exhibits.exhibit import Context, ExhibitKind, Line, Options
+from reproduction.exhibits.exhibit import Context, Line, Options
 from reproduction.grid import paths
 from reproduction.verdicts.missing_files import is_here
 
@@ -60,7 +60,7 @@ class Iterate:
     jacobian_norm: float
 
     @classmethod
-    def of(cls, method: Plada, problem: GapProblem) -> "Iterate":
+    def present(cls, method: Plada, problem: GapProblem) -> "Iterate":
         """Return the present point of a run with a single point."""
         state, rho = method.state, method.parameters.rho
         lam, mu, u = method.lam[:, 0], method.mu[:, 0], method.u[:, 0]
@@ -104,10 +104,10 @@ class LemmaConstants:
 def run(problem: GapProblem, parameters: Parameters, iterations: int, theta_step: ThetaStep) -> list[Iterate]:
     """Return the iterates of a run from 0, the start among them."""
     method = Plada(problem, parameters, np.zeros((problem.size, 1)), theta_step=theta_step)
-    iterates = [Iterate.of(method, problem)]
+    iterates = [Iterate.present(method, problem)]
     for _ in range(iterations):
         method.step()
-        iterates.append(Iterate.of(method, problem))
+        iterates.append(Iterate.present(method, problem))
     return iterates
 
 
@@ -144,8 +144,8 @@ def csv_lines(context: Context[DescentInequalities]) -> Iterator[Line]:
     """Yield a line per dataset, reading of M_G and of the step, and statement; with a note where data are missing."""
     for experiment in context.experiments:
         for dataset in context.options.datasets:
-            table, parts = (context.root / path for path in (paths.table(dataset), paths.split(dataset, SEED)))
-            if not (is_here(table) and is_here(parts)):
+            table, split_path = (context.root / path for path in (paths.table(dataset), paths.split(dataset, SEED)))
+            if not (is_here(table) and is_here(split_path)):
                 yield {"dataset": dataset, "setting": experiment, "note": f"{dataset} is not prepared"}
                 continue
             problem = problem_of(context, experiment, dataset)
@@ -179,6 +179,4 @@ def lines_of(problem: LinearGaps, iterations: int, theta_step: ThetaStep, kappa:
         yield {"fit": f"kappa {kappa:g}, {theta_step} step, M_G {slope:.3g}"} | line
 
 
-KIND = ExhibitKind.from_lines(
-    DescentInequalities, inequalities.COLUMNS, csv_lines, table=inequalities.table, needs_results=False
-)
+KIND = inequalities.kind(DescentInequalities, csv_lines)

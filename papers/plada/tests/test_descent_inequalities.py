@@ -8,6 +8,7 @@ from papers.cross_paper.exhibits.inequalities import summary
 from papers.plada.algorithms.plada_solver import Constants, Parameters, safe_steps
 from papers.plada.exhibits import descent_inequalities
 from papers.plada.exhibits.descent_inequalities import LemmaConstants
+from papers.plada.tests.test_linear_gaps import problem_of
 from papers.plada.tests.toy_gaps import toy
 
 
@@ -60,3 +61,11 @@ def test_constants_by_hand():
     constants = LemmaConstants(rho=2.0, eta=0.1, tau=0.05, gamma_0=0.1, kappa=1.0, curvature=1.0, slope=0.5)
     assert constants.decrease == pytest.approx(((10 - 1 - 1.5) / 2, (20 - 6) / 2))
     assert constants.residual == pytest.approx(max(1 + 20 + 2 * 0.75, 2 * 1.5 + 20))
+
+
+@pytest.mark.real_data
+def test_no_iteration_on_compas_breaks_a_lemma(dataset):
+    problem = problem_of(dataset("compas_two_years"))
+    lines = list(descent_inequalities.lines_of(problem, 40, "exact", 0.01))
+    assert {line["points"] for line in lines} == {39}
+    assert not [line for line in lines if line["broken"] and line["statement"].startswith("Lemma")]
