@@ -78,9 +78,7 @@ def metric_values(evidence: Evidence[Any], claim: Claim, setting: Setting) -> Va
     return {seed: value for seed, value in numbers.items() if not math.isnan(value)}
 
 
-def expected_seeds(
-    evidence: Evidence[Any], claim: Claim, cell: GridCell, sides: Sequence[ComparisonSide]
-) -> set[int]:
+def expected_seeds(evidence: Evidence[Any], claim: Claim, cell: GridCell, sides: Sequence[ComparisonSide]) -> set[int]:
     """Return the seeds that the grid has of all sides of a comparison, which after a first look may differ by side."""
     names = {(cell.experiment, claim.method)}
     names |= {(side.experiment or cell.experiment, side.method or claim.method) for side in sides}
