@@ -126,8 +126,8 @@ class Family:
     def _spelt(self, seeds: set[int]) -> tuple[list[list[PValues]], list[list[str]]]:
         """Return the p-values on some seeds alone and their letters, by comparison and reading."""
         tests = self._tests(seeds)
-        # whether one seed carries an effect is asked at the level of a single look: the boundary of a first look is that
-        # for stopping after all of its seeds
+        # whether one seed carries an effect is asked at the level of a single look: the boundary of a first look is for
+        # stopping after all of its seeds
         return tests, self._letters(tests, [self.alpha] * len(self.members))
 
     def _paired(self, comparison: ClaimComparison) -> _Pairs:
