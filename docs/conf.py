@@ -39,6 +39,7 @@ extensions = [
     "sphinxcontrib.typer",
     "docstrings",
     "mathml",
+    "changes",
     "facts",
     "measured",
     "pictures",

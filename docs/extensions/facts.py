@@ -122,8 +122,8 @@ def _pictures() -> dict[tuple[str, str], str]:
     found: dict[tuple[str, str], str] = {}
     for name, entry in config.params.exhibits.items():
         source = next(source for source, own in kind_by_source(entry.kind).items() if own is kind_of(config, name))
-        if (root / "reports" / name / f"{name}.png").is_file():
-            found.setdefault((entry.kind, source), f"../reports/{name}/{name}.png")
+        if (root / "reports" / name / f"{name}.svg").is_file():
+            found.setdefault((entry.kind, source), f"../reports/{name}/{name}.svg")
     return found
 
 

@@ -15,13 +15,12 @@ from sphinx.util.docutils import SphinxDirective
 
 from partialfair.data.files import atomic_path
 from partialfair.pages import palette
-from reproduction.exhibits import canvas, document
+from reproduction.exhibits import document
 from reproduction.site import exhibits, explorers, home, papers
 from reproduction.site.project import FORMATS, Project
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-THUMBNAIL = 360  # pixels
 MARKS = ("<!-- verdicts, written by make docs -->", "<!-- end of verdicts -->")
 
 
@@ -172,30 +171,18 @@ def files(app: Sphinx, failed: Exception | None) -> None:
     if failed is not None or app.builder.name != "html":
         return
     out, own = Path(app.outdir), project()
-    data, thumbs = out / "data", out / "thumbs"
-    for folder in (data, thumbs):
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir()
+    data = out / "data"
+    shutil.rmtree(data, ignore_errors=True)
+    data.mkdir()
     for shown in own.exhibits.values():
         (data / shown.name).mkdir()
         for suffix in FORMATS:
             if suffix in shown.files:
                 shutil.copy(shown.files[suffix], data / shown.name)
-        if "png" in shown.files:
-            (thumbs / f"{shown.name}.png").write_bytes(thumbnail(shown.files["png"]))
     shutil.copy(ROOT / "reports" / "scorecard.csv", data)
     (data / "runs").mkdir()
     for name, script in {"scorecard": explorers.scorecard(own), **explorers.runs(own)}.items():
         (data / f"{name}.js").write_text(script, encoding="utf-8")
-
-
-def thumbnail(png: Path) -> bytes:
-    """Return a figure as a small image."""
-    from PIL import Image
-
-    with Image.open(png) as image:
-        width = image.size[0]
-    return canvas.shrink_image(png, min(1.0, THUMBNAIL / width))
 
 
 def tones() -> str:

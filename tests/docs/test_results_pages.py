@@ -277,9 +277,9 @@ def test_keyboard_reaches_what_scrolls_and_every_control_has_a_name(browser: Any
 def test_every_difference_has_its_card_and_picture(site: Path) -> None:
     text = (site / "index.html").read_text(encoding="utf-8")
     wanted = yaml.safe_load((ROOT / "docs" / "differences.yaml").read_text(encoding="utf-8"))
-    shown = re.findall(r'src="thumbs/(\w+)\.png"', text)
+    shown = re.findall(r'src="data/(\w+)/\1\.svg" loading="lazy" alt', text)
     assert shown == [entry["exhibit"] for entry in wanted] and len(shown) >= 4
-    assert all((site / "thumbs" / f"{name}.png").is_file() for name in shown)
+    assert all((site / "data" / name / f"{name}.svg").is_file() for name in shown)
 
 
 def test_figure_1_shows_the_numbers_of_its_file(site: Path) -> None:

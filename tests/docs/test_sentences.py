@@ -5,7 +5,9 @@ Code blocks, tables, comments and formulas are no sentences; what code writes in
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
+from typing import Any
+
+import yaml
 
 from tests.workflow.project import ROOT
 
@@ -37,6 +39,21 @@ ABBREVIATION = re.compile(r"\b(?:e\.g|i\.e|cf|vs|al|Fig|Eq|Sec|Thm|Lem|Alg|Prop|
 WORD = re.compile(r"[A-Za-z0-9À-ž]")
 
 
+def _texts_of_papers() -> Iterator[tuple[str, str]]:
+    """Yield what pages quote of a paper's files, by name: claim and verdict, titles and captions of exhibits."""
+    for path in sorted((ROOT / "papers").glob("*/*.yaml")):
+        content: Any = yaml.safe_load(path.read_text(encoding="utf-8")) if path.stem in ("paper", "grid") else {}
+        for entry, texts in [("", content), *(content.get("exhibits") or {}).items()]:
+            for key in ("central_claim", "verdict", "title", "caption"):
+                yield f"{path.relative_to(ROOT)}: {entry or key}", texts.get(key) or ""
+
+
+TEXTS = [
+    *((str(path.relative_to(ROOT)), path.read_text(encoding="utf-8")) for path in PAGES),
+    *_texts_of_papers(),
+]
+
+
 def sentences(text: str) -> Iterator[str]:
     """Yield the sentences of a page in Markdown, each as plain text on one line."""
     text = FRONT_MATTER.sub("", text)
@@ -63,15 +80,10 @@ def words(sentence: str) -> int:
     return sum(bool(WORD.search(word)) for word in sentence.split())
 
 
-def too_long(path: Path) -> list[str]:
-    """Return the sentences of a page that are too long, with their number of words."""
-    return [f"{path.relative_to(ROOT)}: {words(line)} words: {line}"
-            for line in sentences(path.read_text(encoding="utf-8")) if words(line) > LONGEST]  # fmt: skip
-
-
 def test_no_sentence_of_a_page_is_too_long() -> None:
-    assert len(PAGES) > 100
-    found = [line for path in PAGES for line in too_long(path)]
+    assert len(PAGES) > 100 and len(TEXTS) > len(PAGES) + 100
+    found = [f"{name}: {words(line)} words: {line}"
+             for name, text in TEXTS for line in sentences(text) if words(line) > LONGEST]  # fmt: skip
     assert not found, f"{len(found)} sentences of more than {LONGEST} words; divide them:\n" + "\n".join(found)
 
 
@@ -84,9 +96,14 @@ def prose(text: str) -> str:
 
 def test_a_decimal_number_begins_with_a_digit() -> None:
     bare = re.compile(r"(?<![\w.}/\\])\.\d+")
-    found = [f"{path.relative_to(ROOT)}: {number}" for path in PAGES
-             for number in bare.findall(prose(path.read_text(encoding="utf-8")))]  # fmt: skip
+    found = [f"{name}: {number}" for name, text in TEXTS for number in bare.findall(prose(text))]
     assert not found, "write 0.5 in place of .5:\n" + "\n".join(found)
+
+
+def test_a_verdict_is_said_in_the_words_of_verdicts() -> None:
+    # The history tells verdicts in the words of its time.
+    found = [name for name, text in TEXTS if "undecided" in prose(text) and name != "docs/history.md"]
+    assert not found, "write that one cannot tell in place of undecided: " + ", ".join(found)
 
 
 def test_a_long_sentence_is_noticed() -> None:

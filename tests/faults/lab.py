@@ -136,7 +136,7 @@ class Lab:
         """What two runs must have in common: models, scores, metrics and every file of the exhibits."""
         names = ("model.npz", "scores.parquet", "metrics.json", "table.npz", "seed=0.npz", "metrics.parquet")
         found = [path for name in names for path in self.folder.rglob(name)]
-        found += [path for path in (self.folder / "reports").rglob("*.*") if path.suffix in (".csv", ".svg", ".png")]
+        found += [path for path in (self.folder / "reports").rglob("*.*") if path.suffix in (".csv", ".svg")]
         return {path.relative_to(self.folder).as_posix(): path.read_bytes() for path in found}
 
     def leftovers(self) -> list[str]:

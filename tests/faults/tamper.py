@@ -63,8 +63,8 @@ def change_cell(column: str) -> Callable[[Path], None]:
     return tamper
 
 
-def flip_pixel(path: Path) -> None:
-    path.write_bytes(path.read_bytes() + b"\0")
+def edit_figure(path: Path) -> None:
+    path.write_bytes(path.read_bytes() + b"<!-- -->\n")
 
 
 def shift(array: np.ndarray) -> None:

@@ -22,7 +22,7 @@ from tests.faults.tamper import (
     change_text,
     checked,
     commit_reports,
-    flip_pixel,
+    edit_figure,
     shift,
 )
 
@@ -35,7 +35,7 @@ TAMPERED = {
     "table": (TABLE, change_array("y", lambda y: np.negative(y, out=y)), Fault.DAMAGED, ["raw files", "delete it"]),
     "split": (SPLIT, change_array("train", shift), Fault.DAMAGED, ["the table and its seed", "delete"]),
     "model": (f"{RUN}/model.npz", change_array("weights", shift), Fault.DAMAGED, ["fit.json has it", "delete it"]),
-    "history": (f"{RUN}/history.parquet", flip_pixel, Fault.DAMAGED, ["fit.json has it", "delete it"]),
+    "history": (f"{RUN}/history.parquet", edit_figure, Fault.DAMAGED, ["fit.json has it", "delete it"]),
     "fit": (f"{RUN}/fit.json", change_text('"objective": 0.', '"objective": 1.'), Fault.DAMAGED, ["after the job"]),
     "scores": (f"{RUN}/scores.parquet", change_cell("score"), Fault.DAMAGED, ["metrics.json has it", "snakemake"]),
     "metric": (f"{RUN}/metrics.json", change_metric, Fault.DAMAGED, ["after the job had written it", "snakemake"]),
@@ -46,11 +46,11 @@ TAMPERED = {
         ["value of loans unconstrained inf 0", "its run says", "--forcerun collect"],
     ),
     "exhibit table": ("reports/tradeoff/tradeoff.csv", change_text("0.", "0.1"), Fault.DAMAGED, ["line 2", "exhibit"]),
-    "figure": ("reports/tradeoff/tradeoff.png", flip_pixel, Fault.DAMAGED, ["not what the results give", "exhibit"]),
+    "figure": ("reports/tradeoff/tradeoff.svg", edit_figure, Fault.DAMAGED, ["not what the results give", "exhibit"]),
     "page": ("reports/demo/index.html", change_text("</body>", " </body>"), Fault.DAMAGED, ["line", "snakemake"]),
     "main numbers": ("reports/demo/metrics.json", change_text("0.", "0.1"), Fault.DAMAGED, ["metrics.json", "delete"]),
     "card": (f"{RUN}/model_card.md", change_text("Status: **ok**", "Status: **best**"), Fault.DAMAGED, ["its text"]),
-    "scorecard": ("reports/demo/scorecard.csv", flip_pixel, Fault.DAMAGED, ["scorecard.csv", "delete it"]),
+    "scorecard": ("reports/demo/scorecard.csv", edit_figure, Fault.DAMAGED, ["scorecard.csv", "delete it"]),
 }
 
 
@@ -150,19 +150,19 @@ def test_results_that_record_nothing_are_outdated(spoilt: Lab, monkeypatch: pyte
 
 def test_a_recorded_figure_is_drawn_anew_only_in_depth(spoilt: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its numbers are made anew in any case; an edit that nobody recorded is found without depth."""
-    figure = spoilt.path("reports/tradeoff/tradeoff.png")
-    flip_pixel(figure)
+    figure = spoilt.path("reports/tradeoff/tradeoff.svg")
+    edit_figure(figure)
     commit_reports(spoilt)
     chain = checked(spoilt, monkeypatch)
     assert chain.is_whole and "figure as recorded" in str([link.tie for link in chain.links])
     (found,) = checked(spoilt, monkeypatch, deep=True).breaks
-    assert (found.path, found.fault) == ("reports/tradeoff/tradeoff.png", Fault.OUTDATED)
-    flip_pixel(figure)
+    assert (found.path, found.fault) == ("reports/tradeoff/tradeoff.svg", Fault.OUTDATED)
+    edit_figure(figure)
     (found,) = checked(spoilt, monkeypatch).breaks
-    assert (found.path, found.fault) == ("reports/tradeoff/tradeoff.png", Fault.DAMAGED)
+    assert (found.path, found.fault) == ("reports/tradeoff/tradeoff.svg", Fault.DAMAGED)
     figure.unlink()
     (found,) = checked(spoilt, monkeypatch).breaks
-    assert (found.path, found.fault) == ("reports/tradeoff/tradeoff.png", Fault.MISSING)
+    assert (found.path, found.fault) == ("reports/tradeoff/tradeoff.svg", Fault.MISSING)
     spoilt.run("git", "checkout", "--quiet", "reports")
     csv = spoilt.path("reports/tradeoff/tradeoff.csv")
     csv.write_text(csv.read_text() + "\n")
@@ -181,7 +181,7 @@ def test_a_split_that_no_run_was_made_from_is_not_missing(spoilt: Lab, monkeypat
 
 
 def test_files_that_no_job_makes_are_named(spoilt: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
-    strays = [f"{RUN}/notes.txt", "data/runs/demo/loans/alm/kappa=0.3/seed=0/model.npz", "reports/tradeoff/old.png"]
+    strays = [f"{RUN}/notes.txt", "data/runs/demo/loans/alm/kappa=0.3/seed=0/model.npz", "reports/tradeoff/old.svg"]
     strays.append("reports/tradeoff/tradeoff.html")  # an exhibit could have one, this one has none
     for file in strays:
         spoilt.path(file).parent.mkdir(parents=True, exist_ok=True)

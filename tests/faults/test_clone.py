@@ -8,7 +8,7 @@ import pytest
 from partialfair.kernels import processor
 from reproduction.verify import Fault
 from tests.faults.lab import RAW, RUN, Lab, params
-from tests.faults.tamper import change_cell, change_text, checked, commit_reports, flip_pixel
+from tests.faults.tamper import change_cell, change_text, checked, commit_reports, edit_figure
 
 pytestmark = pytest.mark.slow
 TO_THE_BIT = pytest.mark.skipif(not processor.settled_here(), reason="no x86-64 processor with AVX2, on Linux")
@@ -29,9 +29,9 @@ def test_what_is_not_here_is_counted_and_breaks_nothing(spoilt: Lab) -> None:
     wanted = f"not followed, as what they were made from is not here: 1 collected table, {followed}1 scorecard"
     assert last.endswith(wanted)
     assert spoilt.cli("verify", "demo", "--complete").returncode == 1
-    flip_pixel(spoilt.path("reports/tradeoff/tradeoff.png"))
+    edit_figure(spoilt.path("reports/tradeoff/tradeoff.svg"))
     done = spoilt.cli("verify", "demo")
-    assert done.returncode == 1 and "BROKEN reports/tradeoff/tradeoff.png: damaged: it is not" in done.stdout
+    assert done.returncode == 1 and "BROKEN reports/tradeoff/tradeoff.svg: damaged: it is not" in done.stdout
 
 
 @TO_THE_BIT

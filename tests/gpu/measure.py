@@ -1,6 +1,7 @@
 """What a GPU gains: PARTIALFAIR_BENCHMARK=1 python -m tests.gpu.measure [FILE] -> times beside the CPU's.
 
-On one GPU: fits of the classifier by ``alm`` on growing tables, and steps of ResNet-18, with and without constraints.
+On one GPU: fits of the classifier by ``alm`` on growing tables, evaluations of its problem beside the time that reading
+the rows takes at least, and steps of ResNet-18, with and without constraints.
 """
 
 import csv
@@ -16,7 +17,10 @@ import torch
 
 from papers.partial_fairness.algorithms.deep_idca import ALGORITHM as IDCA
 from papers.partial_fairness.datasets import drawn_faces
+from partialfair import plugins
 from partialfair.algorithms.contract import Task
+from partialfair.algorithms.linear.problem import LinearProblem
+from partialfair.algorithms.linear.torch_problem import TorchProblem
 from partialfair.estimators import PartialFairClassifier
 from reproduction.datasets.splits import make_split
 
@@ -62,6 +66,31 @@ def fits() -> Iterator[Row]:
                 "what": f"alm, {rows:,} rows of {COLUMNS} columns", "device": device, "seconds": seconds,
                 "result": f"loss {found.certificate_.objective:.6f}, metric {found.train_violation_:.4f}",
             }  # fmt: skip
+
+
+def evaluations() -> Iterator[Row]:
+    """Values and derivatives at a point; the bound is two readings of the rows at the speed of a copy on the device."""
+    block = torch.empty(1 << 28, device="cuda")
+    timed(block.clone)
+    bandwidth = 2 * 4 * block.numel() / min(timed(block.clone)[0] for _ in range(5))  # a copy reads and writes
+    for rows in ROWS:
+        X, y, group = table(rows)
+        program = plugins.load("constraints", "partial_statistical_parity").build(
+            group, 2.0 * y - 1.0, interval=[[0.0, 0.4]], kappa=0.1, grid=10
+        )
+        problem = TorchProblem.on_device(LinearProblem.build(X, 2.0 * y - 1.0, group, program=program), "cuda")
+        point, multipliers = problem.start(), np.full(problem.n_constraints, 0.1)
+
+        def evaluate(problem: Any = problem, point: Any = point, multipliers: Any = multipliers) -> Any:
+            return problem.lagrangian(problem.state(*point), multipliers)
+
+        timed(evaluate)
+        seconds = min(timed(evaluate)[0] for _ in range(10))
+        bound = 2 * 4 * rows * (COLUMNS + 1) / bandwidth
+        yield {
+            "what": f"evaluation, {rows:,} rows of {COLUMNS} columns", "device": "cuda", "seconds": seconds,
+            "result": f"{seconds / bound:.1f} times the bytes bound of {1e3 * bound:.3f} ms",
+        }  # fmt: skip
 
 
 def task(data: Any, device: str, kappa: float, report: Callable[[str], None]) -> Task:
@@ -116,7 +145,7 @@ def main() -> None:
     """Measure, print, and write where told."""
     print(torch.cuda.get_device_name(0), torch.__version__, os.cpu_count(), "CPUs", torch.get_num_threads(), "threads")
     rows = []
-    for row in itertools.chain(fits(), networks()):
+    for row in itertools.chain(fits(), evaluations(), networks()):
         rows.append(row)
         print(f"{row['what']:45} {row['device']:5} {row['seconds']:10.4f} s  {row['result']}", flush=True)
     if len(sys.argv) > 1:

@@ -14,7 +14,7 @@ import pytest
 from scipy import stats
 
 from papers.partial_fairness.exhibits import kappa_scale
-from reproduction.exhibits import exhibit, style
+from reproduction.exhibits import canvas, exhibit, style
 from reproduction.exhibits.kinds import dataset_statistics, pairs
 from reproduction.grid.config import load_config
 from reproduction.jobs import report
@@ -59,10 +59,19 @@ def files(project, tmp_path_factory):
 
 class TestFigure:
     def test_files(self, files):
-        assert {path.name for path in files} == {f"figure1.{suffix}" for suffix in ("csv", "pdf", "svg", "png")}
-        starts = {".pdf": b"%PDF", ".png": b"\x89PNG", ".svg": b"<?xml"}
-        for path in files:
-            assert path.read_bytes().startswith(starts.get(path.suffix, b"experiment,dataset"))
+        assert {path.name for path in files} == {"figure1.csv", "figure1.svg"}
+
+    def test_other_formats_are_drawn_on_request(self, project, tmp_path):
+        root, config = project
+        files = report.render_exhibit(config, "figure1", tmp_path, root, formats=("pdf", "png"))
+        starts = {".pdf": b"%PDF", ".png": b"\x89PNG", ".csv": b"experiment,dataset"}
+        assert {path.suffix for path in files} == set(starts)
+        assert all(path.read_bytes().startswith(starts[path.suffix]) for path in files)
+
+    def test_the_background_is_white_in_the_file_and_the_page_s_own_on_a_page(self, context, files):
+        svg = next(path for path in files if path.suffix == ".svg")
+        assert svg.read_text().count("fill: #ffffff") == 1
+        assert "#ffffff" not in canvas.figure_html(svg, "Title") and "none" in canvas.figure_html(svg, "Title")
 
     def test_csv_equals_what_is_drawn(self, context, files, tmp_path, monkeypatch):
         """Collect what reaches the axes and compare with the file, point by point."""

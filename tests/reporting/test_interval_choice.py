@@ -32,7 +32,7 @@ def context(tmp_path):
 
 def test_files_hold_what_the_function_suggests(context):
     names = {path.name for path in interval_choice.KIND.render(context)}
-    assert names == {"choice.csv", "choice.html", "choice.pdf", "choice.svg", "choice.png"}
+    assert names == {"choice.csv", "choice.html", "choice.svg"}
     lines = list(csv.DictReader((context.out_dir / "choice.csv").open()))
     assert {line["note"] for line in lines if line["dataset"] == "law_school"} == {
         "the unconstrained model is not trained, or not evaluated"

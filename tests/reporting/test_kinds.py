@@ -91,7 +91,7 @@ def test_a_new_kind_is_one_file(tmp_path, monkeypatch):
         assert exhibit.kind_names() == ("broken", "seeds_of")
         context = exhibit.context(right, "figure2", tmp_path)
         paths = exhibit.kind_of(right, "figure2").render(context)
-        assert [path.suffix for path in paths] == [".csv", ".pdf", ".svg", ".png"]
+        assert [path.suffix for path in paths] == [".csv", ".svg"]
         assert paths[0].read_text().split()[:2] == ["seed", "1"]
         with pytest.raises(ConfigError, match=r"figure2\.first is 'one': write a whole number"):
             exhibit.check_exhibits(wrong)

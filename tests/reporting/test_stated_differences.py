@@ -105,7 +105,7 @@ def why(title: str) -> str:
 
 def test_every_card_names_an_exhibit_that_has_a_picture():
     cards = yaml.safe_load((ROOT / "docs" / "differences.yaml").read_text(encoding="utf-8"))
-    assert all((ROOT / "reports" / card["exhibit"] / f"{card['exhibit']}.png").is_file() for card in cards)
+    assert all((ROOT / "reports" / card["exhibit"] / f"{card['exhibit']}.svg").is_file() for card in cards)
 
 
 def test_the_present_size_of_the_grid_is_said():

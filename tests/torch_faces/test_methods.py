@@ -633,12 +633,12 @@ def test_what_cannot_be_used_is_refused() -> None:
             StochasticGhost([x], 0.05).full_backward(x.sum() ** 2, values)
     for name, wrong, said in (
         ("next_iterate", "best", "'average' or 'last'"),
-        ("inner_steps", 0, "use at least 1"),
+        ("inner_steps", 0, "at least 1"),
         ("rho", float("nan"), "use 0 or a positive number"),
     ):
         with pytest.raises(ConfigError, match=said):
             StochasticIDCA(nn.Linear(1, 1), BatchConstraint(2), **{name: wrong})
-    with pytest.raises(ConfigError, match=r"descriptions has shape \(3, 2\), there are 2 constraints"):
+    with pytest.raises(ConfigError, match=r"descriptions has 3 rows; pass one for each of the 2"):
         MultiplierModel(2, torch.zeros(3, 2), nn.Linear(2, 1))
 
 

@@ -37,9 +37,9 @@ def audited(tmp_path_factory: pytest.TempPathFactory) -> Project:
     folder = tmp_path_factory.mktemp("audit")
     project = make_project(folder / "project", PARAMS)
     lines = (project.folder / "dvc.yaml").read_text().splitlines()
-    figures = [line for line in lines if line.endswith(".png")]
+    figures = [line for line in lines if line.endswith(".svg")]
     without_raw = [line for line in lines if "data/raw/" not in line and line not in figures]
-    without_raw.append("  - reports/tradeoff/tradeoff.png")
+    without_raw.append("  - reports/tradeoff/tradeoff.svg")
     (project.folder / "dvc.yaml").write_text("\n".join(without_raw) + "\n")
     for command in (
         ("git", "init", "--quiet"),
@@ -218,7 +218,7 @@ def test_the_views_of_dvc_work_offline_in_a_clone(audited: Project, tmp_path: Pa
     assert max(map(len, clone.run("dvc", "metrics", "show").stdout.splitlines())) < 200
     clone.run("dvc", "plots", "show")
     page = (clone.folder / "dvc_plots" / "index.html").read_text()
-    assert "tradeoff.png" in page and not re.search(r"<script|https?://", page)
+    assert "tradeoff.svg" in page and not re.search(r"<script|https?://", page)
     clone.write_params({**PARAMS, "algorithms": {**PARAMS["algorithms"], "alm": {"tolerance": 0.002}}})
     assert "algorithms.alm.tolerance" in clone.run("dvc", "params", "diff").stdout
     clone.run("git", "checkout", "params.yaml")

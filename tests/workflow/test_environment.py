@@ -163,7 +163,7 @@ def test_the_views_of_dvc_name_files_that_the_report_makes():
     config = load_config(ROOT / "params.yaml")
     for name in content["plots"]:
         exhibit = Path(name).stem
-        assert name == f"reports/{exhibit}/{exhibit}.png"
+        assert name == f"reports/{exhibit}/{exhibit}.svg"
         assert kind_of(config, exhibit).figure, f"{exhibit} is no figure"
     assert content["metrics"] == sorted(path.as_posix() for path in Path("reports").glob("metrics.*.json"))
     assert {Path(name).name.split(".")[1] for name in content["metrics"]} <= set(config.papers)

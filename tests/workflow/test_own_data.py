@@ -108,6 +108,23 @@ def test_a_file_below_the_raw_root_can_be_fetched_by_the_workflow(project: Proje
     assert "there is no such file; correct datasets.loans.file" in log.read_text()
 
 
+def test_a_script_learns_that_a_file_behind_a_symbolic_link_has_changed(project: Project) -> None:
+    lab = project.folder.parent / "lab"
+    lab.mkdir()
+    (project.folder / "loans.csv").rename(lab / "loans.csv")
+    (project.folder / "data/raw").mkdir(parents=True, exist_ok=True)
+    (project.folder / "data/raw/mine").symlink_to(lab)
+    params = (project.folder / "params.yaml").read_text()
+    (project.folder / "params.yaml").write_text(params.replace("file: loans.csv", "file: data/raw/mine/loans.csv"))
+    table = "data/processed/loans/table.npz"
+    project.snakemake(table)
+    assert "nothing to do" in project.run("partialfair", "unchanged", table).stdout
+    rows = (lab / "loans.csv").read_text().splitlines(keepends=True)
+    (lab / "loans.csv").write_text("".join(rows[:-200]))
+    changed = project.run("partialfair", "unchanged", table, check=False)
+    assert changed.returncode == 1 and "data/raw/mine/loans.csv" in changed.stdout
+
+
 @pytest.mark.long(suite="entries")
 @pytest.mark.slow
 def test_no_option_of_snakemake_and_no_target_of_make_deletes_raw_files(project: Project) -> None:

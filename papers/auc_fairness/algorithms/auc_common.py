@@ -134,6 +134,7 @@ class AUCRows:
     def features(self, table: Dataset) -> sparse.csr_array:
         """Standardised features and indicators of the groups 1, 2, ...: (n, d + G - 1), float64."""
         indicators = group_indicators(table.group, table.n_groups)
+        # there is no intercept: a constant changes no AUC, an intercept of one group does
         encoded = sparse.csr_array(features(table.X, self.task.standardiser, indicators))
         encoded.eliminate_zeros()
         return encoded
@@ -190,11 +191,13 @@ class Quality:
     def from_wins(cls, wins: Vector, cells: NDArray[np.integer], sets: FourSets) -> "Quality":
         """Read both off win tables (..., 4, 4); see :mod:`partialfair.kernels.cell_auc`."""
         counts, table = cell_counts(cells).astype(float), sets.table
+        # Delta = AUC(G1, G1') - AUC(G2, G2'), equation (1); AUC(A, A) is 1/2
         gap_from, gap_to = (
             0.5 if np.array_equal(table[a], table[a + 1]) else auc_from_wins(wins, table[a], table[a + 1], counts)
             for a in (2, 4)
         )
         auc = auc_from_wins(wins, table[0], table[1], counts)
+        # variance of the Mann-Whitney statistic under chance: (n+ + n- + 1) / (12 n+ n-)
         positives, negatives = counts[table[0]].sum(), counts[table[1]].sum()
         spread = math.sqrt((positives + negatives + 1) / (12 * positives * negatives))  # of the Mann-Whitney statistic
         return cls(auc, np.asarray(gap_from - gap_to), 0.5 + RARE * spread)
@@ -244,6 +247,7 @@ def choose(quality: Quality, kappa: float, allowed: NDArray[np.bool_] | None = N
     Candidates that rank no better than chance (``quality.chance``) are refused while there are others: every constant
     score satisfies every tolerance, so that a random one would win wherever nothing else does.
     """
+    # random scores satisfy every bound on |Delta|; they are refused while a better ranking exists
     ranks = quality.auc > quality.chance
     if allowed is not None:
         ranks &= allowed
@@ -310,6 +314,7 @@ class AUCAlgorithm(Algorithm[S]):
     def fit(self, task: Task, settings: S) -> Fit:
         """Make the pool on the training rows, choose on the validation rows."""
         rows = AUCRows.from_task(task, settings)
+        # one pool of candidates serves all targets kappa, the job's own first
         targets = [task.kappa, *(kappa for kappa in settings.kappas if kappa != task.kappa)]
         pool = self.pool(rows, settings, targets)
         models, facts, places = {}, dict(pool.facts) | {"candidates": len(pool.quality.auc)}, []

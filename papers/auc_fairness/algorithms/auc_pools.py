@@ -27,6 +27,7 @@ def linear_pool(
     **facts: Any,
 ) -> Pool:
     """The pool of linear candidates with weights (S, p), found after shares ``work`` (S,) of the steps, if by steps."""
+    # wins of every candidate on the validation rows, some candidates at a time so that the scores fit in memory
     wins = []
     step = max(BLOCK // rows.validation_inputs.shape[0], 1)
     for start in range(0, len(weights), step):
@@ -75,6 +76,7 @@ def network_pool(rows: AUCRows, runs: NetworkRuns, tags: Sequence[str], training
 
 def descent_pool(rows: AUCRows, settings: ModelSettings, kind: str, amounts: Sequence[float], suffix: str) -> Pool:
     """The pool of a baseline: every amount with every step constant, for either model."""
+    # all pairs of an amount and a step constant are one batch of R runs on the same rows
     grid = [(amount, c) for amount in amounts for c in settings.constants]
     tags = [f"{suffix}={amount:g} c={c:g}" if suffix else f"c={c:g}" for amount, c in grid]
     values, c = np.array(grid).T
@@ -99,6 +101,7 @@ def affine_models(
     """A model whose protected group's scores h become ``scale h + shift``; linear ones stay linear."""
     protected = np.arange(rows.task.train.n_groups) == rows.settings.protected
     if isinstance(inner, LinearScore):
+        # a linear score stays linear: w1 (w . x + b) + w2 for the protected group
         weights = inner.weights.copy()
         weights[protected] *= scale
         weights[protected, 0] += shift

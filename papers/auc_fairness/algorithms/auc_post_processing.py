@@ -81,6 +81,7 @@ class AUCPostProcessing(AUCAlgorithm[PostProcessingSettings]):
         shifts = settings.shift_step * np.arange(-half, half + 1)
         validation = rows.task.validation
         scores = affine_scores(inner, validation, squash)
+        # the cells are sorted once: a scale >= 0 and a shift keep the order, so that each pair costs one merge
         cells = [np.sort(scores[rows.validation_cells == cell]) for cell in range(4)]
         wins = np.empty((scales.size, shifts.size, 4, 4))
         rescaled_win_tables(*cells, scales, shifts, wins)

@@ -36,6 +36,7 @@ class ExactSurrogate(AUCAlgorithm[ExactSurrogateSettings]):
 
     def pool(self, rows: AUCRows, settings: ExactSurrogateSettings, targets: Sequence[float]) -> Pool:
         """One candidate per slack, and the unconstrained model."""
+        # s = 1 + kappa - 2 c1 c2^2; one diagonalisation serves the whole path
         slacks = np.geomspace(settings.least, settings.largest, settings.slacks)
         weights = [rows.problem.solve(float(slack)) for slack in slacks] + [rows.problem.unconstrained()]
         tags = [f"slack={slack:.4g}" for slack in slacks] + ["unconstrained"]

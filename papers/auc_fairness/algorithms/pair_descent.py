@@ -75,6 +75,7 @@ def solve(
     candidates: list[tuple[Vector, NDArray[np.int64], float]] = []
     for begin in range(0, budget.steps, CHUNK):
         steps = min(CHUNK, budget.steps - begin)
+        # rows of a chunk of steps are drawn at once; the multipliers and the running sum go on from chunk to chunk
         batches = random.integers(0, rows.cells.size, (steps, budget.batch))
         inside = marks[(marks > begin) & (marks <= begin + steps)]
         snapshots = np.empty((2 * inside.size, *shape))

@@ -33,6 +33,7 @@ Vector = NDArray[np.float64]
 
 def surrogate_values(scores: Vector, cells: NDArray[np.integer], sets: FourSets, c1: float, c2: float) -> Vector:
     """f0, f1, f2 (3, R) of scores (n, R) from means and variances, in O(n)."""
+    # L(P, N) = c1 ((c2 - (mu_P - mu_N))^2 + V_P + V_N): means and variances of the sets replace n_P n_N pairs
     counts = cell_counts(cells)
     onehot = (cells == np.arange(4)[:, None]).astype(np.float64)
     size = (sets.table @ counts)[:, None]
@@ -91,10 +92,12 @@ def solve_iqrc(
     limit, c = np.asarray(limits, np.float64), np.asarray(constants, np.float64)
     sets, weight = set_weights(rows.sets, rows.cells), mirror_weight(budget.bound)
     table, arrays = network.table(np.repeat(start[None], c.size, axis=0)), rows.arrays
+    # f0 of a constant score, the level of a run that begins outside the constraints
     level = np.full(c.size, budget.c1 * budget.c2**2)
     candidates: list[tuple[Vector, NDArray[np.int64], float]] = []
     uppers: list[Vector] = []
     for number in range(budget.calls):
+        # Algorithm 3, line 3: x~^(s) (n, R) is the centre of d_x and the start of the oracle
         scores = network.scores(table, arrays)
         f0, f1, f2 = surrogate_values(scores, rows.cells, rows.sets, budget.c1, budget.c2)
         level = np.where(np.maximum(f1, f2) <= limit, f0, level)
@@ -146,6 +149,7 @@ def _call(
     runs = c.size
     table, gradient, mean = centre.copy(), np.empty_like(centre), np.zeros_like(centre)
     sums, nothing = np.zeros((10, runs)), np.zeros((0, runs))
+    # Lemma 1 at x~: a = mu_P, b = mu_N and alpha = sqrt(c1) (mu_P - mu_N) attain the min-max
     a0, b0 = means[PAIR_P], means[PAIR_N]
     a, b, alpha = a0.copy(), b0.copy(), np.sqrt(budget.c1) * (a0 - b0)
     y, far = np.full((3, runs), 1 / 3), np.zeros(runs)
@@ -158,6 +162,7 @@ def _call(
     for t, batch in enumerate(batches):
         eta = c / np.sqrt(t + 1.0)
         tau = weight * eta
+        # Algorithm 2, lines 4 to 6: scores of the batch, then a, b, y, alpha, then the weights by backpropagation
         kernels.forward(*arrays, batch, table, network.hidden, hidden, scores)
         counted = t >= skip
         if counted:
@@ -171,6 +176,7 @@ def _call(
         if t + 1 in marks:
             points = [table.copy(), mean / sums[0]] if counted else [table.copy()]
             snapshots += [(t + 1, point) for point in points]
+    # Lemma 4 with the proximal term: U(r) + rho / 2 times the weighted mean of |x - x~|^2
     averages = sums[1:9] / sums[0]
     upper = np.array([upper_bound(v[:3].copy(), v[3:].copy(), budget.bound) for v in averages.T])
     return mean / sums[0], upper + proximal / 2 * (far + sums[9]) / sums[0], snapshots
@@ -205,6 +211,7 @@ def solve_penalty(
     for t in range(budget.steps):
         batch = random.integers(0, rows.cells.size, budget.batch)
         eta = c / np.sqrt(t + 1.0)
+        # one gradient step on f0 plus the penalty's terms, eta_t = c / sqrt(t + 1)
         kernels.forward(*arrays, batch, table, network.hidden, hidden, scores)
         penalty_step(
             KINDS[kind], scores, rows.cells[batch], rows.sets.table, multipliers, amount, eta, budget.c1, budget.c2,

@@ -48,6 +48,7 @@ class SigmoidNetwork:
     @cached_property
     def _order(self) -> NDArray[np.intp]:
         """Place in the models' order of each of the kernels' parameters: weights by input, not by unit."""
+        # models store W1 as (h, p), kernels as (p, h): a row's entry then meets its h weights side by side
         weights = np.arange(self.hidden * self.n_inputs).reshape(self.hidden, self.n_inputs).T.ravel()
         return np.concatenate([weights, np.arange(weights.size, self.size)])
 

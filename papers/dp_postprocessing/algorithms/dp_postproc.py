@@ -129,6 +129,7 @@ class PostProcessed(EvaluatedPoint):
 
     def objective(self) -> float:
         """Risk against the base regressor on the unlabeled rows."""
+        # mean over rows of sum_l pi(l | x) r_l(x)
         return float((self.dual.probabilities(self.difference) * self.dual.r).sum() / self.dual.n_rows)
 
     def violation(self) -> float:
@@ -141,6 +142,7 @@ class PostProcessed(EvaluatedPoint):
 
     def certificate(self) -> Certificate:
         """Norm of the gradient mapping of the dual; its points are the multipliers."""
+        # |G_alpha| of equation (8) with alpha = 1 / M; by Lemma 3.5 it bounds unfairness and risk together
         mapping = float(np.linalg.norm(self.dual.gradient_mapping(self.point, self.step)))
         return Certificate("gradient_mapping", mapping, "an absolute norm", SMALL, self.point.ravel())
 
@@ -188,6 +190,7 @@ class DPPostproc(Algorithm[DPPostprocSettings]):
             InfeasibleError: by ``exact``, where no predictor meets a tolerance.
         """
         prepared = prepare(task, settings)
+        # the base models and the dual's t and r do not depend on eps: all tolerances share them
         levels = [task.kappa, *(eps for eps in settings.levels if eps != task.kappa)]
         solutions = _path(task, settings, prepared, levels)
         main, stride = solutions[0], settings.record_every
@@ -235,6 +238,7 @@ def _repeated(
 def _path(task: Task, settings: DPPostprocSettings, prepared: Prepared, levels: list[float]) -> list[Solved]:
     """Solve at every tolerance, from the largest to the smallest; ``exact`` starts at the one before."""
     solutions: dict[float, Solved] = {}
+    # from loose to strict, so that each exact solution is a warm start of the next
     before = None
     for eps in sorted(set(levels), reverse=True):
         solutions[eps] = _solve(task, settings, prepared, eps, before)
@@ -285,15 +289,18 @@ def prepare(task: Task, settings: DPPostprocSettings) -> Prepared:
     scale = scale_of(task, settings.ranges, settings.rescale)
     base = fit_base(task, scale, settings.max_iter)
     unlabeled = unlabeled_rows(task, settings)
+    # section 6: L = sqrt(N), beta = sqrt(N) log2(sqrt(N)), N the number of unlabeled rows
     root = float(np.sqrt(unlabeled.n_rows))
     theta = scale.atoms(settings.half_atoms or int(root))
     tau, eta = base.tau(unlabeled.X), base.eta(unlabeled.X)
+    # p_s = mean tau_s makes E t_s = 0 on the unlabeled rows, without which a small eps has no solution
     if settings.shares == "calibrated":
         shares = tau.mean(axis=0)
     else:
         groups = np.concatenate([task.train.group, unlabeled.group])
         shares = np.bincount(groups, minlength=task.train.n_groups) / groups.size
     beta = settings.beta or root * float(np.log2(root))
+    # t_s = 1 - tau_s / p_s (N, K) and r_l = (eta - theta_l)^2 (N, G), computed once for all tolerances
     dual = Dual(group_weights(tau, shares), (eta[:, None] - theta) ** 2, np.zeros(len(shares)), beta)
     return Prepared(base, scale, shares, dual)
 
@@ -307,6 +314,7 @@ def _stochastic(
     """
     eps, repeat = stream
     steps = int(by_dataset(settings.steps, task, "steps"))
+    # M = 2 beta sigma^2 of Lemma 3.4, or the tighter beta E|t|^2; mu = M / T as released, or 2 sigma^2 / beta
     smoothness = prepared.smoothness if settings.smoothness == "paper" else dual.bound
     mu = smoothness / steps if settings.mu == "budget" else 2.0 * spread(prepared.shares) / dual.beta
     schedule = Schedule(smoothness, mu, steps, settings.preset, settings.first_regulariser, settings.average)

@@ -33,6 +33,7 @@ class EveryStep(PlainSteps):
 
         def gradient(point: Vector) -> Vector:
             row = rows[random.integers(0, len(rows))][None]
+            # equation (11): t and r of one drawn row, then t q + eps by Lambda and eps - t q by V
             weights = group_weights(classification.predict_proba(row), shares)
             costs = (regression.predict(row)[:, None] - theta) ** 2
             drift = weights.T @ softmax(dual.beta * (weights @ (point[0] - point[1]) - costs))

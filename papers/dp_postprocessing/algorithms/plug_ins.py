@@ -34,5 +34,6 @@ def fit(X: Any, y: Vector, group: NDArray[np.integer], max_iter: int = 100) -> P
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         classification = LogisticRegression(max_iter=max_iter).fit(features, group)
+    # coefficients (K, d + 1), or (1, d + 1) for two groups, the intercept last
     logits = np.column_stack([classification.coef_, classification.intercept_])
     return PlugIns(np.append(regression.coef_, regression.intercept_), logits)

@@ -58,6 +58,7 @@ class Sample:
     @cached_property
     def weights(self) -> Vector:
         """(n, 41) weights of the thresholds, of mean 1."""
+        # the square loss as a sum over thresholds: crossing theta costs about 2 width |theta - y|
         raw = np.abs(2 * self.width * (self.theta[None, :] - self.y[:, None]))
         return np.asarray(raw / raw.mean())
 
@@ -87,6 +88,7 @@ class Sample:
 
     def gaps(self, above: NDArray[np.bool_]) -> Vector:
         """(2 K 41,) how much more often each group is above each threshold than all rows; then the same negated."""
+        # gamma_(s, z) = P(f >= z | S = s) - P(f >= z), for all groups s and thresholds z, then the same negated
         differences = (self.member @ above - above.mean(axis=0)).ravel()
         return np.concatenate([differences, -differences])
 
@@ -124,9 +126,12 @@ class _Play:
     def best_response(self, lam: Vector) -> int:
         """Index of a linear function that answers to multipliers; a new one only if it beats all stored."""
         sample = self.sample
+        # What a row gains by being above each threshold (n, 41): weight (2 [theta < y] - 1) of the loss, and of the
+        # multipliers' part sum_s lam_s - lam_g / p_g, g its group.
         signed = (lam[: lam.size // 2] - lam[lam.size // 2 :]).reshape(sample.n_groups, LEVELS)
         by_group = LEVELS * (signed.sum(axis=0) - signed / sample.shares[:, None])
         costs = sample.weights * (2.0 * sample.labels - 1.0) + by_group[sample.group]
+        # cost of stopping at level l by prefix sums; the cheapest level of every row is its least-squares target
         below = np.cumsum(np.maximum(-costs, 0.0), axis=1)
         positive_costs = np.maximum(costs, 0.0)
         beyond = positive_costs.sum(axis=1, keepdims=True) - np.cumsum(positive_costs, axis=1)
@@ -134,6 +139,7 @@ class _Play:
         hypothesis = sample.inverse @ target
         above = sample.above(hypothesis)
         error, gaps = sample.error(above), sample.gaps(above)
+        # a new function joins only if its Lagrangian is below that of all stored ones
         value = error + float(lam @ gaps)
         stored = np.array(self.errors) + np.array(self.gaps) @ lam if self.functions else np.full(1, np.inf)
         if value < stored.min() - BETTER:
@@ -146,12 +152,14 @@ class _Play:
     def lagrangian(self, error: float, gaps: Vector, lam: Vector) -> float:
         """Error plus priced gaps at multipliers."""
         half = lam.size // 2
+        # L(f, lam) = error + lam . gaps - eps |lam+ - lam-|_1
         return error + float(lam @ gaps) - self.eps * float(np.abs(lam[:half] - lam[half:]).sum())
 
     def gap(self, mixture: Vector, lam: Vector, target: float) -> float:
         """Duality gap of a mixture and multipliers; stops early where it exceeds ``target``."""
         error = float(mixture @ np.array(self.errors)[: mixture.size])
         gaps = mixture @ np.array(self.gaps)[: mixture.size]
+        # high: the best multipliers against this mixture put all of ``bound`` on the worst gap; low: the best function
         value = low = self.lagrangian(error, gaps, lam)
         worst = float(gaps.max())
         high = error if worst < self.eps else error + self.bound * (worst - self.eps)
@@ -168,6 +176,7 @@ class _Play:
 
         errors, gaps = np.array(self.errors), np.array(self.gaps).T
         size = errors.size
+        # min over the simplex of errors . q + bound max(0, max_j (gaps_j . q - eps)): the slack is the last variable
         solution = linprog(
             np.append(errors, self.bound),
             A_ub=np.column_stack([gaps - self.eps, -np.ones(len(gaps))]),
@@ -224,6 +233,7 @@ def solve(sample: Sample, eps: float, rounds: int = ROUNDS) -> Mixture:
             if best_eg_gap > 0.8 * checked_gap:
                 rate *= 0.8
             checked, checked_gap = float(t), best_eg_gap
+        # exponentiated gradient: lam = bound exp(theta) / (1 + sum exp(theta)), theta += rate (gaps - eps)
         theta = theta + rate * (play.gaps[answer] - eps)
     weights, gap, _ = best
     used = np.flatnonzero(weights > 0)

@@ -50,6 +50,7 @@ class Scale:
     @property
     def back(self) -> tuple[float, float]:
         """Offset and factor that lead back to the label."""
+        # label = offset + factor * scaled label, which lies in [-1, 1]
         return ((self.low + self.high) / 2, (self.high - self.low) / 2) if self.unit else (0.0, 1.0)
 
     def scaled(self, y: Vector) -> Vector:

@@ -54,6 +54,7 @@ class PlainSteps:
     ) -> tuple[Vector, Vector]:
         """As :class:`Steps` has it, one call of the oracle a step."""
         for step in range(1, steps + 1):
+            # Algorithm 2, lines 5 to 9, on F + weight |w|^2 / 2 - <centre, w>, with w^md "middle" and w^ag "average"
             alpha, gamma = 2 / (step + self.shift), 4 * smoothness / (step * (step + 1))
             scale = gamma + (1 - alpha**2) * mu
             momentum = (1 - alpha) * mu + gamma
@@ -72,6 +73,7 @@ class PlainSteps:
         mean = np.zeros_like(w)
         for step in range(1, steps + 1):
             w = np.maximum(w - size * (self.gradient(w) + weight * w - centre), 0.0)
+            # mean_t = mean_(t-1) + (w_t - mean_(t-1)) / t
             mean += (w - mean) / step
         return w, mean
 
@@ -131,6 +133,7 @@ class DualSteps:
         """Gradient on one drawn row."""
         d = self.dual
         i = int(self._rows(1)[0])
+        # equation (11) on one row
         logits = d.beta * (d.t[i] @ (point[0] - point[1]) - d.r[i])
         shares = np.exp(logits - logits.max())
         drift = np.outer(d.t[i], shares / shares.sum())
@@ -160,6 +163,7 @@ class Schedule:
     @property
     def stages(self) -> int:
         """Number of stages J of SGD3."""
+        # J = floor(log2(M / mu)), Algorithm 4, line 3; the released code has M + mu in the numerator
         ratio = self.smoothness / self.mu if self.preset == "theory" else (self.smoothness + self.mu) / self.mu
         return max(1, math.floor(math.log2(ratio) + 1e-12))
 
@@ -171,6 +175,7 @@ def acsa2(
 
     Otherwise it only counts its steps anew (the released "halves").
     """
+    # Algorithm 3: T / 2 steps, then T / 2 steps with the counter back at 1
     half = steps // 2
     w, average = run.acsa(start, start, mu, smoothness, half, weight, centre)
     return run.acsa(average if restart else w, average, mu, smoothness, half, weight, centre)[1]
@@ -182,17 +187,20 @@ def sgd3(run: Steps, start: Vector, schedule: Schedule, twice: bool) -> Vector:
     The pull towards the stage points is kept as two running sums, its total weight and the weighted points.
     """
     theory = schedule.preset == "theory"
+    # line 2: F^(0) = F + mu / 2 |w - w0|^2. All pulls together are weight |w|^2 / 2 - <centre, w> + constant.
     weight, centre = 0.0, np.zeros_like(start)
     if theory and schedule.first_regulariser:
         weight, centre = schedule.mu, schedule.mu * start
     smoothness = (2.0 if theory else 1.0) * (schedule.smoothness + schedule.mu)
     mu, point, steps = schedule.mu, start, schedule.steps // schedule.stages
     for _ in range(schedule.stages):
+        # line 4: stage j on F^(j-1), with mu_(j-1), 2 (M + mu) and T / J steps
         begin = point if theory else np.zeros_like(start)
         if twice:
             point = acsa2(run, begin, mu, smoothness, steps, weight, centre, restart=theory)
         else:
             point = run.acsa(begin, begin, mu, smoothness, steps, weight, centre)[1]
+        # lines 5 and 6: mu_j = 2 mu_(j-1), and the pull mu_j / 2 |w - w_j|^2 joins
         mu *= 2.0
         weight, centre = weight + mu, centre + mu * point
     return point
@@ -212,6 +220,7 @@ def sgd3_with_sgd(run: Steps, start: Vector, schedule: Schedule) -> Vector:
     smoothness = 3.0 * (2.0 if average else 1.0) * (schedule.smoothness + schedule.mu)
     budget = schedule.steps // schedule.stages
     for _ in range(schedule.stages):
+        # rounds of M' / mu steps 1 / (2 M') while the budget lasts, then steps 1 / (2^k M'), each round twice as long
         share = budget * mu / smoothness
         rounds = [(2.0 * smoothness, int(smoothness / mu))] * int(share)
         for k in range(int(math.log2(share)) if share >= 1 else 0):

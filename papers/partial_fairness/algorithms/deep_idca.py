@@ -83,6 +83,7 @@ class _Run:
             self._observe(problem, state)
         problem = self._problem()
         while state.round < settings.rounds:
+            # a stream per outer iteration: a resumed run draws what an uninterrupted one would
             stream = generator("deep_idca", task.train.name, task.seed, state.round)
             shortened = settings.model_copy(update={"step_scale": settings.step_scale / 2**self.halvings})
             following = outer_iteration(problem, shortened, state, stream)

@@ -102,6 +102,7 @@ class NetworkProblem:
         """Gradient of ``f0 + sum_i multipliers_i f_i`` on all training rows, batch by batch."""
         w, aux = self.weights_and_aux(x)
         scores = self.function.all_scores(w, self.X, self.group)
+        # derivative of f0 + sum_i mu_i f_i by all scores first, then one backward pass per batch of rows
         residual, by_aux = self.program.vjp(scores, aux, multipliers)
         residual = residual - self.y * expit(-self.y * scores) / len(self.y)
         out = torch.zeros_like(w)

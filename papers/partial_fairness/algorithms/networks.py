@@ -179,6 +179,7 @@ class Training:
         order = generator("training order", data.name, self.task.seed, self.epoch).permutation(data.n_rows)
         y, total = torch.as_tensor(data.y, dtype=torch.float32, device=function.device), 0.0
         function.network.train()
+        # an incomplete last batch is left out, unless it is the only one
         for start in range(0, data.n_rows - data.n_rows % batch or data.n_rows, batch):
             rows = order[start : start + batch]
             inputs = function.inputs(data.X, data.group, rows)

@@ -71,6 +71,7 @@ class PairwiseMoments:
 
     def score_moments(self, u: Vector) -> tuple[Vector, Vector]:
         """Mean and variance (S,) of the scores of every subset."""
+        # m_s = mu_s . u_g and v_s = u_g' C_s u_g of every subset s, g its group
         of_group = u[self.subset_group]
         return np.einsum("sj,sj->s", self.mean, of_group), np.einsum(
             "si,sij,sj->s", of_group, self.covariance, of_group, optimize=True
@@ -78,6 +79,8 @@ class PairwiseMoments:
 
     def values(self, u: Vector) -> Vector:
         """Constraint values (m,); the constraints hold where none is positive."""
+        # sum of (E sigma(s_a - s_b) - 1/2) - kappa, with sigma of equation (103), for the constraints of (102), (105)
+        # and (107)
         m, v = self.score_moments(u)
         return np.array(
             [sum(((1 + m[a] - m[b]) ** 2 + v[a] + v[b] - 1) / 2 for a, b in pairs) - self.kappa for pairs in self.pairs]
@@ -90,6 +93,8 @@ class PairwiseMoments:
         out = np.zeros((self.n_constraints, *u.shape))
         for i, pairs in enumerate(self.pairs):
             for a, b in pairs:
+                # derivative of ((1 + m_a - m_b)^2 + v_a + v_b) / 2: by u_a, gap mu_a + C_a u_a; by u_b, -gap mu_b + C_b
+                # u_b
                 gap = 1 + m[a] - m[b]
                 out[i, self.subset_group[a]] += gap * self.mean[a] + spread[a]
                 out[i, self.subset_group[b]] += spread[b] - gap * self.mean[b]
@@ -101,6 +106,7 @@ class PairwiseMoments:
         out = np.zeros((groups, width, groups, width))
         for weight, pairs in zip(multipliers, self.pairs, strict=True):
             for a, b in pairs:
+                # d d' with d = mu_a in the block of a's group minus mu_b in that of b's, plus both covariances
                 direction = np.zeros((groups, width))
                 direction[self.subset_group[a]] += self.mean[a]
                 direction[self.subset_group[b]] -= self.mean[b]
@@ -118,6 +124,7 @@ def subset_moments(design: GroupedDesign) -> tuple[Vector, Vector]:
     """Mean rows (S, d+1) and population covariances (S, d+1, d+1) of the design's subsets; empty ones get 0."""
     counts = np.diff(design.starts)
     n_subsets, width = counts.size, design.n_features + 2
+    # S_s = mean of (1, x)(1, x)': its first row is the mean row, and C_s = S_s - mu_s mu_s'
     second_moments = np.zeros((n_subsets, width, width))
     ones, dense, dense_columns, starts, _ = design.plain_arrays
     gram(ones, dense, dense_columns, starts, np.arange(n_subsets), np.ones(design.n_rows), second_moments)

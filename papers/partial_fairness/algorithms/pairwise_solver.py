@@ -127,6 +127,7 @@ def solve(
             "for every linear score, so no model satisfies them strictly; use a positive kappa"
         )
     barrier = _Barrier(problem, settings)
+    # where the unconstrained minimum meets the constraints it is the solution
     free = minimise_loss(problem, tolerance=settings.gap / 100)
     if problem.moments.values(problem.model.effective(free)).max() <= 0:
         return Solution(free, NO_AUX, [barrier.record(free, 1)])
@@ -143,6 +144,7 @@ class _Barrier:
     def interior(self, free: Vector) -> Vector:
         """A multiple of the unconstrained optimum that uses half of every tolerance at most."""
         moments, model = self.problem.moments, self.problem.model
+        # at w = 0 every f_i is -kappa, and f is convex: a short enough multiple of w is strictly feasible
         share = 1.0
         while moments.values(model.effective(share * free)).max() > -moments.kappa / 2:
             share *= 0.8
@@ -150,6 +152,7 @@ class _Barrier:
 
     def run(self, params: Vector, report: Callable[[Record], None] | None) -> Solution:
         """Follow the central path from a strictly feasible point until the gap is closed."""
+        # on the central path of t, f0 is within m / t of its optimum (Boyd and Vandenberghe, section 11.3)
         m, t = self.problem.n_constraints, 10.0 * self.problem.n_constraints
         history: list[Record] = []
         while True:
@@ -169,12 +172,14 @@ class _Barrier:
         """Minimise ``f0 - (1/t) sum log(-f)`` from a strictly feasible point."""
         value, gradient, matrix = self.expand(params, t)
         for _ in range(self.settings.newton_steps):
+            # Newton step; -slope / 2 is the decrease that it promises, a small share of m / t once the point is central
             step = -cho_solve(cho_factor(matrix, lower=True, overwrite_a=True), gradient.ravel()).reshape(params.shape)
             slope = float(np.sum(gradient * step))
             if -slope / 2 <= CENTRING * self.problem.n_constraints / t:
                 return params, True
             self.steps += 1
             z, length = BLOCKS.from_params(params), 1.0
+            # backtracking by a tenth of the promise (Armijo); points outside have an infinite value
             while self.value(BLOCKS.to_params(z + length * step), t) > value + 0.1 * length * slope:
                 length /= 2
                 if length < 1e-10:  # the decrease left is below the rounding of the loss
@@ -196,6 +201,8 @@ class _Barrier:
         problem = self.problem
         state = problem.state(params, NO_AUX)
         loss, by_params = problem.loss(state)
+        # gradient f0' + sum_i l_i f_i' with l_i = 1 / (t (-f_i)); Hessian f0'' + sum_i l_i f_i'' + sum_i l_i / (-f_i)
+        # f_i' f_i''
         slack = -problem.constraints(state)
         rows = np.array([BLOCKS.pull_back(row) for row in problem.jacobian(state)[0]])
         multipliers = 1 / (t * slack)
@@ -208,6 +215,7 @@ class _Barrier:
     def curvature(self, scores: Vector, multipliers: Vector) -> Vector:
         """Hessian of the Lagrangian by the weights of each block, (R(d+1), R(d+1))."""
         model, design = self.problem.model, self.problem.design
+        # f0'' per group by a weighted Gram matrix; f_i'' is constant and comes from the moments
         share = 1 / (1 + np.exp(-scores))
         width = model.n_features + 2
         half = np.zeros((model.n_groups, width, width))

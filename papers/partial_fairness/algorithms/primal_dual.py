@@ -63,15 +63,19 @@ def primal_dual(
         steps: T.
         step_scale: a = T / step_scale.
     """
+    # V = sqrt(T), and 1 / (2 a) with a = T / step_scale
     weight, length = stochastic_steps.loss_weight(steps), step_scale / (2 * steps)
     x, total = start, start * 0.0  # type: ignore[operator]
     late = steps // 2
     late_multipliers = np.zeros_like(queues)
     for t in range(steps):
         sample = draw(t)
+        # d = V f0' + sum_i Q_i g_i' with the queues before the step, which then move by g_i to first order at the new
+        # point
         following = x - length * sample.gradient(x, weight, queues)
         queues = stochastic_steps.moved_queues(queues, sample.extrapolated(x, following))
         x, total = following, total + following
         if t >= late:
+            # Q / V approaches the multipliers; its mean over the second half is less noisy than the last value
             late_multipliers = late_multipliers + queues / weight
     return Outcome(x, total / steps, queues, late_multipliers / (steps - late))

@@ -67,6 +67,8 @@ class Regularization(Algorithm[RegularizationSettings]):
         """The fits of tasks that differ in kappa alone; their candidates are columns of one computation."""
         problem = penalised(tasks[0])
         weights = [penalty_weight(task, problem, settings.weight) for task in tasks]
+        # appendix G.4.2: constant steps by validation accuracy after 10^4 steps; the chosen run goes on, its last
+        # iterate counts
         candidates = [start_runs(problem, [Penalty(weight, step) for step in settings.steps]) for weight in weights]
         _advance(problem, tasks, candidates, settings.tuning_steps, lanes_for(len(settings.steps)))
         best = [_best(*candidate) for candidate in zip(tasks, candidates, weights, strict=True)]
@@ -129,6 +131,7 @@ def penalty_weight(task: Task, problem: LinearProblem, weight: str = "by scale")
         raise ConfigError(f"lambda (the task's kappa) is {task.kappa}; use a positive number")
     if weight == "lambda" or (weight == "by scale" and task.kappa_scale == "absolute"):
         return float(task.kappa)
+    # printed weights: 2 lambda / (beta - alpha) in equation (114), lambda / (beta - alpha) in (119)
     length = np.mean([measure(pairs) for pairs in for_groups(task.interval, task.train.n_groups)])
     return float((2 if problem.n_aux else 1) * task.kappa / length)
 

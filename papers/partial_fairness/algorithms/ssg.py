@@ -61,6 +61,7 @@ class SSG(Algorithm[SSGSettings]):
     def fit(self, task: Task, settings: SSGSettings) -> Fit:
         """Choose the tolerance by the loss on the training rows, then continue that run; no validation rows."""
         problem = linear_problem(task)
+        # appendix G.7: both forms of eps_t, the better by its objective after 10,000 steps
         rules = [Switching(static=eps) for eps in settings.static] + [
             Switching(diminishing=c) for c in settings.diminishing
         ]

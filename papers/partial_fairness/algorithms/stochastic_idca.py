@@ -64,6 +64,7 @@ def outer_iteration(
         state: the outer iterate.
         stream: draws the batches of this outer iteration.
     """
+    # Algorithm 1, line 3, by the primal-dual method in place of Algorithm 2 (appendix G.9)
     draw = _batches(problem, settings, state.x, stream)
     queues = state.queues if settings.keep_queues else np.zeros_like(state.queues)
     outcome = primal_dual(draw, state.x, queues, settings.inner_steps, settings.step_scale)
@@ -103,6 +104,7 @@ class _Batch:
         self.subset = np.repeat(np.arange(len(counts)), counts)
         self.share = 1.0 / np.array(counts, np.float64)[self.subset]
         self.y = problem.y[rows]
+        # a row stands for size of its subset / rows drawn of it, so that the batch's loss is unbiased
         sizes = np.array([len(members) for members in problem.subset_rows]) / len(problem.y)
         self.importance = sizes[self.subset] * self.share
         self.anchor_w, self.anchor_aux = problem.weights_and_aux(anchor)
@@ -137,10 +139,12 @@ class _Batch:
         assert self.hinges is not None
         function, program = self.problem.function, self.problem.program
         (w, aux), (next_w, next_aux) = self.problem.weights_and_aux(x), self.problem.weights_and_aux(following)
+        # <h'(x), w' - w> of every row of the batch: a directional derivative (b,), no gradient by the weights
         step = function.tangent(w, next_w - w, self.inputs)
         moved = self._moved(self.hinges, step, next_aux - aux)
         convex = program.convex.values(self.hinges.means)
         slope = _along(program.convex.derivative(self.hinges.means), moved)
+        # the same at the anchor, for the linearised f-_i of equation (32)
         step = function.tangent(self.anchor_w, next_w - self.anchor_w, self.inputs)
         moved = self._moved(self.anchor_hinges, step, next_aux - self.anchor_aux)
         means = self.anchor_hinges.means

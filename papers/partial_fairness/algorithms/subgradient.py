@@ -123,6 +123,7 @@ class _Batch:
         self.problem, self.program, self.runs, self.alone = problem, problem.program, runs, alone
         shape = (lanes, *problem.model.shape)
         self.params, self.aux = np.zeros(shape), np.zeros((lanes, problem.n_aux))
+        # best point of a column: loss and largest f_i (C,), theta (C, R, d+1), thresholds (C, P)
         self.best = (np.full(lanes, np.inf), np.full(lanes, np.inf), np.zeros(shape), np.zeros_like(self.aux))
         self.rule = tuple(np.zeros(lanes) for _ in range(4))
         self.active, self.taken = np.zeros(lanes, np.bool_), np.zeros(lanes, np.int64)
@@ -131,6 +132,7 @@ class _Batch:
             self.params[c], self.aux[c] = run.current
             for array, value in zip(self.best, run.remembered or (), strict=run.remembered is not None):
                 array[c] = value
+            # rule: weight, constant step, static, diminishing, each (C,); a constant step of 0 makes the column switch
             if isinstance(run.rule, Penalty):
                 self.rule[0][c], self.rule[1][c] = run.rule.weight, run.rule.step
             else:
@@ -163,6 +165,7 @@ class _Batch:
         for run in self.runs:
             if run.history and run.history[-1].work == run.taken:
                 continue
+            # Algorithm 3, line 13: the best point within eps_t. Without one the iterate stands, or what violates less.
             points = [run.current] if run.remembered is None or isinstance(run.rule, Penalty) else [run.remembered[2:]]
             if not run.settled:
                 points.append(run.current)
@@ -184,6 +187,7 @@ def certify_penalty(problem: LinearProblem, params: Vector, aux: Vector, weight:
     state = problem.state(params, aux)
     by_params = problem.loss(state)[1]
     values = problem.constraints(state)
+    # the subdifferential of max_i f_i is the convex hull of the gradients of the largest ones
     active = np.flatnonzero(values >= values.max() - ACTIVE_WITHIN)
     jacobian_params, jacobian_aux = problem.jacobian(state)
     rows = np.hstack([jacobian_params[active].reshape(active.size, -1), jacobian_aux[active]])

@@ -167,7 +167,7 @@ def _panel(axis: Any, compared: Comparison) -> None:
 def _legend(figure: Any) -> None:
     from matplotlib.lines import Line2D
 
-    labels = {"ahead": "ahead: the interval lies above 0", "behind": "behind: below 0", "undecided": "undecided"}
+    labels = {"ahead": "ahead: the interval lies above 0", "behind": "behind: below 0", "undecided": "cannot tell"}
     handles = [
         Line2D([], [], color=_DECISION_COLOURS[word], marker="o", ms=4, lw=4, label=text)
         for word, text in labels.items()

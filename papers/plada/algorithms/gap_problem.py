@@ -91,6 +91,7 @@ def kkt_residuals(problem: GapProblem, state: GapState) -> tuple[Array, Array]:
     multipliers, which knows nothing of the solver. It does not see a violation, which has to be shown beside it.
     """
     loss, gaps = problem.gradients(state)
+    # rows J' sign(h) of stationarity above the diagonal |G_j| of complementarity, equation (4)
     signed = gaps * np.sign(state.gaps)[:, None, :]
     slack = np.abs(excess(problem, state))
     residuals, multipliers = np.empty(state.loss.size), np.empty(state.gaps.shape)

@@ -76,11 +76,14 @@ def optimum(
         state = problem.state(point[:, None])
         apart = point - centre
         chi = 0.5 * weight * float(apart @ apart)
+        # +-h_j - eps_j + chi - allowed (m, 2): both signs are smooth constraints where |h_j| has a kink
         values = state.gaps[:, :1] * signs - problem.eps[:, None] + chi - allowed
         return float(state.loss[0]) + chi, values, state
 
     def augmented(point: Array) -> tuple[float, Array]:
         loss, values, state = constraints(point)
+        # F + chi + sum (max(0, l + rho c)^2 - l^2) / (2 rho); by theta: grad F + sum (l_+ - l_-) grad h + chi' (1 + sum
+        # l)
         active = np.maximum(0.0, multipliers + penalty * values)
         total = loss + float(np.sum(active**2 - multipliers**2)) / (2 * penalty)
         gradient = problem.combined(state, np.ones(1), (active @ signs)[:, None])[:, 0]
@@ -95,6 +98,8 @@ def optimum(
         change, multipliers = float(np.abs(new - multipliers).max()), new
         if change < accuracy.multiplier:
             break
+        # violation, or slack of a constraint whose multiplier is not 0; the penalty grows where it has not fallen to a
+        # quarter
         remaining = float(np.maximum(values, -multipliers / penalty).max())
         if remaining > 0.25 * last:
             penalty = min(4 * penalty, LARGEST_PENALTY)
@@ -105,6 +110,7 @@ def optimum(
 
 def near_stationarity(problem: GapProblem, theta: Array, weight: float) -> tuple[float, Optimum]:
     """Return S of one point (d,), and the solution of its subproblem; ``weight`` is rho of chi."""
+    # right-hand side max(0, g(x)): theta itself stays feasible for the subproblem
     allowed = max(0.0, float(worst(problem, problem.state(theta[:, None]))[0]))
     nearest = optimum(problem, theta, theta, weight, allowed, Accuracy(1e-7, 1e-5))
     return float(np.linalg.norm(nearest.theta - theta)), nearest

@@ -152,6 +152,8 @@ class GapTask:
             NotEstimableError: a rate has no rows.
         """
         task, rows = self.task, self.task.train
+        # rows sorted by stratum (all rows, or positive and negative ones), then by group: the rows of a rate are one
+        # slice
         strata = STRATA[task.constraint]
         stratum = np.zeros(rows.n_rows, np.int64) if strata == ("all",) else (rows.y <= 0).astype(np.int64)
         key = stratum * rows.n_groups + rows.group
@@ -168,7 +170,9 @@ class GapTask:
                     raise NotEstimableError(
                         f"group {rows.group_names[group]!r} has no training row{where}; merge groups"
                     )
+                # c of group k in its stratum; the scale levels intervals of different lengths
                 rates.append(Rate(int(starts[cell]), int(starts[cell + 1]), pairs, lengths.mean() / lengths[group]))
+        # one gap h_j = c_k - c_k' per stratum and pair of groups: equation (15) in one stratum, (17) in two
         differences = [
             (number * rows.n_groups + k, number * rows.n_groups + k_other)
             for number in range(len(strata))
@@ -196,6 +200,7 @@ class GapTask:
     def weights(self, theta: Array) -> Array:
         """Weights (G, d+1), intercept first, of a point (size,)."""
         d, groups = self.task.train.n_features, self.task.train.n_groups
+        # appended columns of the training rows become intercepts of the groups
         intercepts = np.zeros(groups)
         extra = theta[d:]
         if self.columns in ("intercept", "groups"):
@@ -320,6 +325,7 @@ def preferred(curves: Mapping[str, Curve]) -> str:
     An exact penalty: its weight 1 is above the multipliers of these problems. After a short run few candidates meet
     the constraint, and the best iterate that is may be one that crossed it by accident.
     """
+    # F + PENALTY max(0, max_j G_j) at the best iterate of the short run
     merits = {name: float(np.nanmin(c.loss + PENALTY * np.maximum(c.violation, 0.0))) for name, c in curves.items()}
     return min(merits, key=lambda name: merits[name])
 

@@ -34,6 +34,7 @@ class GroupLosses:
     @cached_property
     def weights(self) -> Array:
         """(m, n) rows whose products with the losses are the constraints plus eps, float32."""
+        # equation (18) without its eps: mean over group k minus mean over all rows, as a row of weights (n,)
         rows = self.members / self.members.sum(axis=1, keepdims=True)
         if self.reading == "expected":
             rows = rows.mean(axis=0, keepdims=True)
@@ -63,6 +64,7 @@ def loss_of(scores: Array, y: Array, kind: Loss) -> tuple[Array, Array]:
     if kind == "hinge":
         losses = np.maximum(1.0 - margin, 0.0)
         return losses, np.where(losses > 0, -y, 0.0)
+    # log(1 + exp(-m)) = max(-m, 0) + log(1 + exp(-|m|))
     small = np.exp(-np.abs(margin))
     return np.maximum(-margin, 0.0) + np.log1p(small), -y * np.where(margin >= 0, small, 1.0) / (1.0 + small)
 

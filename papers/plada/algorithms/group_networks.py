@@ -83,6 +83,8 @@ class GroupTask:
     def members(self, rows: Dataset) -> NDArray[np.bool_]:
         """Memberships (K, n): the columns of the table that say so, else its groups."""
         if self._is_group.any():
+            # overlapping groups come as columns of the table, 0 or 1; without them the table's own groups are the
+            # groups
             block = rows.X[:, self._is_group]
             return np.asarray(block if isinstance(block, np.ndarray) else block.toarray()).T > 0.5
         return rows.group == np.arange(rows.n_groups)[:, None]
@@ -137,6 +139,7 @@ class GroupTask:
         """The stored model: the first layer reads memberships with weight 0."""
         data, width = self.task.train, self.settings.hidden[0]
         inside = int((~self._is_group).sum())
+        # the network was trained without membership columns; the stored model takes whole rows
         first_layer = np.zeros((width, data.n_features), np.float64)
         first_layer[:, ~self._is_group] = theta[0, : width * inside].reshape(width, inside)
         parameters = np.concatenate([first_layer.ravel(), theta[0, width * inside :].astype(np.float64)])
@@ -173,6 +176,7 @@ class Recorder:
             validation_gaps.largest,
         )
         self.rows.append((epoch, train_gaps.error, train_gaps.mean, *of_validation))
+        # error of every group minus error of all validation rows minus eps (K,): what the heuristic of the paper ranks
         wrong = (scores * group_task.task.validation.y <= 0).astype(float)
         sizes = np.maximum(self._members[1].sum(axis=1), 1)
         self.gaps.append(self._members[1] @ wrong / sizes - wrong.mean() - group_task.task.kappa)

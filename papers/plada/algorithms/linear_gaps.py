@@ -56,6 +56,7 @@ class Smoothing:
         if self.name == "clipped_linear":
             value = np.clip(self.sharpness * scores + 0.5, 0.0, 1.0)
             return value, np.where((value > 0) & (value < 1), self.sharpness, 0.0)
+        # exp(-|x|) <= 1 never overflows: sigma(x) = 1 / (1 + exp(-x)) = exp(-|x|) / (1 + exp(-|x|)) for x < 0
         small = np.exp(-np.abs(4 * self.sharpness * scores))
         value = np.where(scores >= 0, 1.0, small) / (1.0 + small)
         return value, 4 * self.sharpness * value * (1 - value)
@@ -116,6 +117,7 @@ class LinearGaps:
 
     def state(self, theta: Array) -> GapState:
         """Values; one product with the data."""
+        # h_j = c_p - c_u of equation (15), c = mean of sigma(theta'x) over the rows of a rate; F is equation (16)
         scores = self.scores(theta)
         small = np.exp(-np.abs(scores))  # one exponential serves the loss and the logistic smoothing
         margin = self.y[:, None] * scores
@@ -140,6 +142,7 @@ class LinearGaps:
     def gradients(self, state: GapState) -> tuple[Array, Array]:
         """All gradients by one product with m + 1 columns per point."""
         m, batch = state.gaps.shape
+        # residuals (n, (m + 1) B): X' times them gives grad F and all grad h_j at once
         columns = [state.memo[0]] + [self._gap_residual(state, unit) for unit in _units(m, batch)]
         products = self._data[1] @ np.hstack(columns)
         by_column = products.reshape(self.size, m + 1, batch)
@@ -152,6 +155,7 @@ class LinearGaps:
     def _gap_residual(self, state: GapState, gaps: Array) -> Array:
         """Derivative of ``sum_j gaps_j h_j`` by the scores, (n, B)."""
         _, slope, slopes = state.memo
+        # coefficients of the gaps to those of the rates, times the derivative of min(c, beta) - min(c, alpha)
         by_rate = (self._difference.T @ gaps) * slopes
         out = np.zeros_like(slope)
         for rate, factor in zip(self.rates, by_rate, strict=True):

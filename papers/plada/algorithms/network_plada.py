@@ -82,6 +82,7 @@ class NetworkPlada:
             assert self._stream is not None
             active = self._stream.integers(self.groups.m, size=1)
             lam = np.where(np.arange(self.groups.m) == active, self.lam, 0.0)
+        # line 3 with the linearised reading: weights (n,) of the rows' losses in F + <lambda, G>
         weights: Array = np.full(len(network.losses), 1 / len(network.losses), np.float32)
         if self.dual != "none":
             weights = weights + self.groups.pull(lam)
@@ -94,6 +95,7 @@ class NetworkPlada:
     def _move(self, active: Any) -> None:
         """Move slack and multipliers of some constraints (lines 4 to 6 of Algorithm 1)."""
         p = self.parameters
+        # lines 4 and 5 with the old lambda, line 6 with the new losses
         slack, centre, dual = self.u[active], self.mu[active], self.lam[active]
         self.u[active], self.mu[active] = moved(slack, centre, dual, self.iteration, p)
         values = self.groups.values(self.network.losses)
@@ -140,9 +142,12 @@ class MultiplierModel:
         network = self.network
         j = self._stream.integers(self.groups.m, size=1)
         outputs, cache = self.model.forward(self.phi, self._descriptions[None, j])
+        # lambda_j = |MLP(description of group j)|, at least 0; the network's weights descend on F + lambda_j G_j ...
         multipliers, slope = steps.model_multipliers(outputs)
         row = self.groups.weights[j[0]]
         weights = np.float32(1 / len(network.losses)) + multipliers[0, 0] * row
+        # ... and phi ascends on lambda_j times the violation by 0-1 errors: a hinge loss of 1, a log loss of ln 2 at
+        # score 0
         wrong = (network.losses >= 1.0) if network.kind == "hinge" else (network.losses >= np.log(2.0))
         violation = float(row @ wrong) - self.groups.eps  # of the 0-1 errors
         by_theta = network.gradient(weights)
@@ -169,6 +174,7 @@ def best_candidate(violations: Array, objectives: Array) -> int:
         violations: (K, m) of K iterates.
         objectives: (K,).
     """
+    # rank 1 is the smallest violation of a constraint; satisfied constraints all share it
     worst = rankdata(np.maximum(violations, 0.0), method="min", axis=0).max(axis=1)
     tied = np.flatnonzero(worst == worst.min())
     return int(tied[np.argmin(objectives[tied])])

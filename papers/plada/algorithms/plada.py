@@ -32,6 +32,7 @@ class Variant(Constants):
 
     def candidates(self, problem: LinearGaps) -> list[Parameters]:
         """The numbers for every eta, with the steps that the data give where none are named."""
+        # tau < 1 / (3 rho) and eta < 1 / (L_F + 3 rho M_G^2), the bounds of Algorithm 1, from the training rows
         constants = {name: getattr(self, name) for name in Constants.model_fields}
         safe = safe_steps(problem.curvature_of_loss(), problem.jacobian_norm(), self.rho)
         tau = safe[1] if self.tau == "theory" else self.tau
@@ -86,6 +87,7 @@ class PLADA(GapAlgorithm[PladaSettings]):
 
 def _slack(gap_task: GapTask, variant: Variant, batch: int) -> Any:
     """Start of the slack: at theta = 0 every gap is 0, so that all of eps is left."""
+    # u_0 = -G(theta_0) makes G + u = 0 hold at the start
     start = gap_task.problem.eps if variant.slack == "gap" else np.zeros(len(gap_task.problem.eps))
     return np.repeat(np.minimum(start, variant.u_max)[:, None], batch, axis=1)
 

@@ -108,6 +108,7 @@ class Plada:
         ``grad F + J' s lambda`` and ``u - clip(u - lambda, 0, u_max)``: the residual of the paper's Theorem 1, whose
         third part, by z, is 0 (proof of Lemma 5).
         """
+        # G_theta = grad F + sum_j lambda_j sign(h_j) grad h_j and G_u = u - Pi_U(u - lambda) of equation (14)
         sign = np.sign(self.state.gaps)
         theta = self.problem.combined(self.state, np.ones(len(self.state.loss)), self.lam * sign)
         slack = self.u - np.clip(self.u - self.lam, 0.0, self.parameters.u_max)
@@ -116,9 +117,12 @@ class Plada:
     def step(self) -> None:
         """Do one iteration (lines 3 to 7 of Algorithm 1)."""
         p = self.parameters
+        # line 3 and equation (9), from F, G and lambda at iteration k
         theta = self._theta()
+        # lines 4 and 5, equations (10) and (11), with the old lambda:
         # u' = clip(u - tau lambda, 0, u_max);  mu' = mu + gamma (lambda - mu) / rho
         self.u, self.mu = moved(self.u, self.mu, self.lam, self.iteration, p, axis=0)
+        # line 6, equation (12), with the new theta, u and mu:
         # lambda' = mu' + rho (G(theta') + u')
         self.state = self.problem.state(theta)
         self.work += 1
@@ -128,6 +132,7 @@ class Plada:
     def _theta(self) -> Array:
         """The new theta, from the values at the present one."""
         eta, theta = self.parameters.eta, self.state.theta
+        # (9) with <lambda, G(theta)> linearised: theta - eta (grad F + sum_j lambda_j sign(h_j) grad h_j)
         if self.theta_step == "linearised":
             weights = self.lam * steps.sign(self.state.gaps)
             direction = self.problem.combined(self.state, np.ones(theta.shape[1]), weights)
@@ -135,6 +140,8 @@ class Plada:
             return self.problem.project(theta - eta * direction)
         loss, jacobian = self.problem.gradients(self.state)
         self.work += 1 + len(jacobian)
+        # (9) with h linearised inside the absolute value: argmin of <lambda, |h + J (y - theta)|> + |y - centre|^2 / (2
+        # eta)
         centre = theta - eta * loss
         new = _prox_linear_step(self.state.gaps, jacobian, theta, centre, self.lam, eta)
         if self.theta_step == "exact":
@@ -156,18 +163,19 @@ class Plada:
 
 
 def _prox_linear_step(gaps: Array, jacobian: Array, point: Array, centre: Array, lam: Array, eta: Any) -> Array:
-    """``argmin_y sum_j lam_j |h_j + <grad h_j, y - at>| + ||y - centre||^2 / (2 eta)``, (d, B).
+    """``argmin_y sum_j lam_j |h_j + <grad h_j, y - point>| + ||y - centre||^2 / (2 eta)``, (d, B).
 
     It is ``y = centre - eta J'(lam s)``, s of :func:`~partialfair.algorithms.stochastic_steps.prox_linear_signs`.
 
     Args:
         gaps: (m, B) gaps at the point of linearisation.
         jacobian: (m, d, B) their gradients there.
-        at: (d, B) that point.
+        point: (d, B) that point.
         centre: (d, B) the gradient step of the loss alone.
         lam: (m, B) multipliers.
         eta: step.
     """
+    # J J' (m, m, B) and the linearised gaps at the centre (m, B): all that the m signs depend on
     products = np.einsum("idb,jdb->ijb", jacobian, jacobian)
     value = gaps + np.einsum("jdb,db->jb", jacobian, centre - point)
     signs = steps.prox_linear_signs(products, value, lam, eta)
@@ -177,7 +185,7 @@ def _prox_linear_step(gaps: Array, jacobian: Array, point: Array, centre: Array,
 def moved(
     slack: Array, centre: Array, dual: Array, iteration: int, parameters: Any, axis: int = -1
 ) -> tuple[Array, Array]:
-    """Return slack u and centre mu after lines 4 to 6 of Algorithm 1, with the constants of ``parameters``."""
+    """Return slack u and centre mu after lines 4 and 5 of Algorithm 1, with the constants of ``parameters``."""
     p = parameters
     numbers = {"slack_step": p.tau, "slack_bound": p.u_max, "dual_step": p.gamma_0, "decay": p.kappa}
     return steps.perturbed_move(slack, centre, dual, iteration, penalty=p.rho, **numbers, axis=axis)

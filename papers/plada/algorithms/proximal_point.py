@@ -114,10 +114,12 @@ class Switching(_Inner):
     def step(self) -> None:
         """Do one iteration."""
         state = self.problem.state(self.x)
+        # g(x) + chi(x) <= tolerance decides which function the step follows; both have the proximal term
         feasible = (worst(self.problem, state) + self._chi(self.x) <= self.rule.tolerance).astype(np.float64)
         self._count(feasible)
         coefficients = active_subgradient(self.problem, state.gaps, 1.0 - feasible)
         direction = self.problem.combined(state, feasible, coefficients)
+        # chi' = rho (x - x_k)
         direction = direction + self.rule.weight * (self.x - self.centre)
         self.x = self.problem.project(self.x - self.rule.first_step / (self.t + 2) * direction)
         self.t += 1
@@ -145,14 +147,17 @@ class ConEx(_Inner):
     def step(self) -> None:
         """Do one iteration: two products with the data for derivatives, one for values."""
         rule, t = self.rule, self.t
+        # l_g(x_t) = g(x_(t-1)) + <g'(x_(t-1)), x_t - x_(t-1)> + chi(x_t), extrapolated by theta_t = t / (t + 1)
         linear = self._value + np.sum(self._slope * (self.x - self._at), axis=0) + self._chi(self.x)
         theta = t / (t + 1)
         extrapolated = (1 + theta) * linear - theta * self._linear
         self._linear = linear
+        # dual step of length 1 / tau_t = (t + 1) / c2
         self.y = np.maximum(0.0, self.y + extrapolated * (t + 1) / rule.c2)
         state = self.problem.state(self.x)
         self._value, self._slope, self._at = worst(self.problem, state), self._subgradient(state), self.x
         loss = self.problem.combined(state, np.ones(state.loss.size), np.zeros_like(state.gaps))
+        # primal step: chi has the weight 1 + y (from F and from g) and is minimised exactly beside e_t / 2 |x - x_t|^2
         weight = (1 + self.y) * rule.weight
         push = rule.c1 * (t + 1)
         moved = (push * self.x + weight * self.centre - loss - self.y * self._slope) / (push + weight)

@@ -41,6 +41,7 @@ class ProximalAlgorithm(GapAlgorithm[S]):
     def fit(self, task: Task, settings: S) -> Fit:
         """Choose a candidate on the training rows and run it in full; the last outer point is the result."""
         gap_task = GapTask(task, settings)
+        # rho of the proximal term has to exceed the modulus of weak convexity of g: then the subproblems are convex
         modulus = gap_task.problem.weak_convexity()
         rules = settings.candidates(modulus)
         steps = settings.steps(task.train.name, settings.products)

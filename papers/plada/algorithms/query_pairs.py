@@ -42,6 +42,8 @@ class Query:
     @cached_property
     def contrast(self) -> Array:
         """(P, N) weights whose sum with errors is err01 - err10; 0 where either kind of pair is absent."""
+        # weights +1 / n_01 on pairs of a relevant document of group 0 and another of group 1, -1 / n_10 on those the
+        # other way
         group_winner, group_loser = (self.group[rows] for rows in self._relevant_and_not)
         mixed = [np.outer(group_winner == g, group_loser == 1 - g) for g in (0, 1)]
         counts = [kind.sum() for kind in mixed]
@@ -109,6 +111,7 @@ class RankingPlada:
     def step(self, query: Query) -> None:
         """Do one iteration on one query."""
         p = self.parameters
+        # line 3 on one query: grad of softplus loss + (lambda_1 - lambda_2) grad gap
         margins, cache = self.ranker.margins(query)
         _, by_margin = query.loss(margins)
         _, by_gap = query.hinge_gap(margins)
@@ -116,6 +119,7 @@ class RankingPlada:
         self.ranker.theta = self.ranker.theta - np.float32(p.eta) * gradient
         if not self.constrained:  # an unconstrained fit, for comparison
             return
+        # lines 4 to 6; the gap at the new weights
         self.u, self.mu = moved(self.u, self.mu, self.lam, self.iteration, p)
         gap, _ = query.hinge_gap(self.ranker.margins(query)[0])
         self.lam = steps.perturbed_dual(self.mu, SIGNS * gap - self.eps, self.u, p.rho)
@@ -137,6 +141,7 @@ class RankingMultiplierModel:
     def step(self, query: Query) -> None:
         """One step of ranker and multiplier network on the pairs of one query."""
         margins, cache = self.ranker.margins(query)
+        # two inputs (2, p + 1): the query's mean features with +1 or -1, one per constraint
         described = np.repeat(query.X[:1, -self._inputs :], 2, axis=0)
         described = np.column_stack([described, SIGNS]).astype(np.float32)
         outputs, phi_cache = self.model.forward(self.phi, described[None])
@@ -153,6 +158,7 @@ class RankingMultiplierModel:
 
 def ndcg(scores: Array, positive: NDArray[np.bool_], depth: int = 10) -> float:
     """Normalised discounted gain of the first ``depth`` documents, of binary relevance."""
+    # DCG = sum over ranks r = 1..depth of relevance / log2(r + 1), divided by that of the best order
     discount = 1 / np.log2(np.arange(2, depth + 2))
     order = np.argsort(-scores, kind="stable")[:depth]
     best = discount[: min(depth, int(positive.sum()))].sum()

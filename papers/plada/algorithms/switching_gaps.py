@@ -63,6 +63,7 @@ class SwitchingGaps:
         """Do one iteration: one product with the data for values, one for the subgradient."""
         step, tolerance = self.rule.step_and_tolerance(self.iteration)
         state = self.state
+        # g = max_j |h_j| - eps_j within the tolerance: a step on F
         g = worst(self.problem, state)
         feasible = g <= tolerance
         better = feasible & (state.loss < self.best_loss)
@@ -71,6 +72,7 @@ class SwitchingGaps:
         direction = self.problem.combined(
             state, feasible * 1.0, active_subgradient(self.problem, state.gaps, ~feasible)
         )
+        # else a step of length g / |g'|^2 along a subgradient sign(h_j) grad h_j of the largest constraint
         if self.rule.infeasible == "polyak":
             square = np.sum(direction**2, axis=0)
             step = np.where(feasible, step, g / np.maximum(square, np.finfo(float).tiny))

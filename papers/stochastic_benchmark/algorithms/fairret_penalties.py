@@ -28,9 +28,11 @@ def projection(scores: Array, positive: Array) -> tuple[Array, Array]:
     The projection moves every t of a group by one nu, at which the group's mean of ``sigmoid(t + nu)`` is the batch's
     accuracy; the mean is monotone in nu, which is found by bisection.
     """
+    # t = (2 Y - 1) z, so that sigmoid(t) is the chance of the right label
     sign = 2 * positive - 1
     t = (sign * scores).astype(np.float64)
     target = sigmoid(t).mean(axis=(1, 2))[:, None]
+    # at nu = -+(60 + max |t|) the group's mean accuracy is 0 or 1 to rounding
     low = np.full(t.shape[:2], -LARGEST_SHIFT) - np.abs(t).max(axis=2)
     high = -low
     for _ in range(BISECTIONS):
@@ -51,6 +53,7 @@ def kl(scores: Array, positive: Array) -> Array:
 def kl_released(scores: Array, positive: Array) -> Array:
     """The same with the targets doubled, as the library's normalisation by a mean in place of a sum makes them."""
     q, _ = projection(scores, positive)
+    # cross-entropy with the targets 2 q and 2 (1 - q), each cut off at 1
     up, down = np.minimum(1, 2 * q), np.minimum(1, 2 * (1 - q))
     return (sigmoid(scores) * (up + down) - up) / _rows(scores)
 
@@ -60,6 +63,7 @@ def norm(scores: Array, positive: Array) -> Array:
     sign = 2 * positive - 1
     accuracy = sigmoid(sign * scores)
     by_group, overall = accuracy.mean(axis=2), accuracy.mean(axis=(1, 2))[:, None]
+    # d|acc_g / acc - 1| has a part by the group's own mean, +-1 / acc, and one by the overall mean in the denominator
     ahead = np.sign(by_group - overall)
     per_score = ahead / overall / scores.shape[2]
     shared = -(ahead * by_group).sum(axis=1, keepdims=True) / overall**2 / _rows(scores)
@@ -72,6 +76,7 @@ def log_sum_exp(scores: Array, positive: Array) -> Array:
     accuracy = sigmoid(sign * scores)
     by_group, overall = accuracy.mean(axis=2), accuracy.mean(axis=(1, 2))[:, None]
     violation = np.abs(by_group / overall - 1)
+    # softmax of the violations: the derivative of their log-sum-exp
     share = np.exp(violation) / np.exp(violation).sum(axis=1, keepdims=True)
     ahead = np.sign(by_group - overall) * share
     per_score = ahead / overall / scores.shape[2]

@@ -46,6 +46,7 @@ class Permutations:
     def _rows(self, seed: int, chunk: int) -> Rows:
         """Rows (CHUNK, batch) of one run."""
         size = self.pool.size
+        # rows start .. last of the endless sequence of permutations, one permutation per pass over the pool
         start = chunk * CHUNK * self.batch
         last = start + CHUNK * self.batch
         passes = [self._permutation(seed, number) for number in range(start // size, (last - 1) // size + 1)]

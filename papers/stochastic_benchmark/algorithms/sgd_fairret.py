@@ -67,6 +67,7 @@ class PenalisedSteps:
             by_group = self.penalty(scores.reshape(drawn.shape), positive.reshape(drawn.shape))
             return problem.residual(scores, rows) + self.settings.weight * by_group.reshape(scores.shape)
 
+        # loss and penalty in one pass: derivative by the scores of the batch, weight times the penalty's added
         gradient = problem.weighted_gradient(state["x"], rows, residual)
         state["x"] -= state["x"].dtype.type(self.settings.step_size) * gradient
         state["rows"] += rows.shape[1]

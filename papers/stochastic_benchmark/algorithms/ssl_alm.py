@@ -74,11 +74,13 @@ class SmoothedSteps:
         )
         x, slack, dual = state["x"], state["slack"], state["dual"]
         values, pull_back = problem.constraints(x, draw_1)
+        # Algorithm 2, lines 5 to 8, and the constraints' weights in equation (10):
         # y' = y + eta (c + s), 0 where its norm reaches M_y;  v = y' + rho (c' + s)
         if not last:
             dual = steps.bounded_dual(dual, slack, values, settings.dual_step, settings.dual_bound)
         again = values if streams is None else problem.constraints(x, draw_2)[0]
         weights = steps.penalised(dual, slack, again, settings.penalty)
+        # equation (10), and line 10 with the old x:
         # g = f' + c'(x)' v + mu (x - a), and v + mu (s - a_s) of the slacks;  a' = a + beta (x - a)
         gradient = problem.gradient(x, objective)
         gradient += pull_back(weights)
@@ -88,6 +90,7 @@ class SmoothedSteps:
             weights, state["slack_anchor"] = steps.smoothed(
                 weights, state["slack_anchor"], slack - state["slack_anchor"], mu, beta
             )
+        # line 9; the projection on R^n x R_(>= 0)^m clips the slacks alone:
         # x' = x - tau g;  s' = max(0, s - tau g_s)
         gradient *= x.dtype.type(settings.step_size)
         x -= gradient

@@ -74,6 +74,7 @@ class LevelDraws:
         return [self._draw(stream) for _ in range(CHUNK)]
 
     def _draw(self, stream: np.random.Generator) -> Draw:
+        # N of the geometric distribution on 0, 1, ..., drawn anew while 2^(N + 1) exceeds the largest group
         level = self.largest + 1
         while level > self.largest:
             level = int(stream.geometric(self.success)) - 1
@@ -121,14 +122,17 @@ class GhostSteps:
             state["alpha"] = steps.shortened(state["alpha"], self.settings.decay)
         x = state["x"]
         if streams is None:
+            # equation (7): all rows
             d = self._direction(problem, problem.gradient(x, None), *problem.constraints(x, None))
         else:
             d = self._multilevel(problem, streams, streams.drawn_at(k), x)
             state["rows"] += [3 * draw.objective.size for draw in streams.drawn_at(k)]
+        # x_{k+1} = x_k + alpha_k d(x_k)
         x += x.dtype.type(state["alpha"]) * d.astype(x.dtype)
 
     def _multilevel(self, problem: Sampled, streams: LevelDraws, draws: list[Draw], x: Array) -> Array:
         """The estimate of every run; runs of one level are computed together."""
+        # d(x_k; X^1) of equation (9), from one row of the objective and one of each group
         singles = np.stack([draw.objective[:1] for draw in draws]), np.stack([draw.strata[:, :1] for draw in draws])
         d = self._direction(problem, problem.gradient(x, singles[0]), *problem.constraints(x, singles[1]))
         levels = np.array([draw.level for draw in draws])
@@ -142,6 +146,7 @@ class GhostSteps:
             g = problem.gradient(twice, np.stack([rows for rows, _ in batches]))
             values, pull_back = problem.constraints(twice, np.stack([rows for _, rows in batches]))
             halves, joint = self._halves_and_joint(problem, g, values, pull_back)
+            # P(N) = p (1 - p)^N, the denominator of equation (9)
             weight = level_weight(
                 int(level), self.settings.success, streams.largest if self.settings.renormalised else None
             )
@@ -150,6 +155,7 @@ class GhostSteps:
 
     def _halves_and_joint(self, problem: Sampled, g: Array, values: Array, pull_back: PullBack) -> tuple[Array, Array]:
         """Mean direction of the two halves, and the direction of all rows, whose means are those of the halves'."""
+        # each half is a batch of its own; gradients and values of all J rows are the means of those of the halves
         halves = self._direction(problem, g, values, pull_back)
 
         def mean(block: Array) -> Array:
@@ -164,6 +170,7 @@ class GhostSteps:
         """Directions (R, N): in closed form where the two constraints are opposite."""
         slack = getattr(problem, "pair_slack", None)
         if slack is not None:
+            # D = c_1 + delta and a = c_1' describe both constraints, c_1 = D - delta and c_2 = -D - delta
             by_level = np.zeros_like(values)
             by_level[:, 0] = 1
             return pair_direction(g, pull_back(by_level), values[:, 0] + slack, slack, self.settings)[0]

@@ -110,6 +110,7 @@ class StochasticProblem:
 
     def residual(self, scores: Array, rows: Rows) -> Array:
         """Derivative (R, B) of the mean loss by the scores of rows (R, B)."""
+        # log(1 + exp(z)) - Y z has the derivative sigmoid(z) - Y
         return (sigmoid(scores) - self.positive[rows]) / scores.shape[1]
 
     def weighted_gradient(self, x: Array, rows: Rows, residual: Callable[[Array], Array]) -> Array:
@@ -124,6 +125,7 @@ class StochasticProblem:
             return self._whole_constraints(x)
         assert self.means is not None
         constraints, (theta, aux) = self.means, self.split(x)
+        # rows (R, S b) in one pass forward; means over the b rows of each stratum (R, S, Q) make the constraints
         flat = rows.reshape(len(rows), -1)
         scores, cache = self.score.forward(theta, self.X[flat])
         positive = self.positive[flat]
@@ -131,6 +133,8 @@ class StochasticProblem:
         means = features.reshape(len(rows), rows.shape[1], rows.shape[2], -1).mean(axis=2)
 
         def pull_back(v: Array) -> Array:
+            # sum_i v_i dc_i / d mean_s, divided among the stratum's b rows: one pass backward for any number of
+            # constraints
             weights = np.repeat(constraints.weights(means, v) / rows.shape[2], rows.shape[2], axis=1)
             residual, by_aux = constraints.pull_back(scores, positive, aux, weights)
             by_theta = self.score.backward(theta, cache, residual.astype(x.dtype))
@@ -269,6 +273,8 @@ class StochasticPoint(EvaluatedPoint):
         if not self.certified:
             return None
         double, x, values = self.problem.in_double, self.x[None], self._evaluation.constraints[0]
+        # min over l >= 0 of |L' + sum_i l_i c_i'| on all rows, over constraints that are not slack by more than
+        # ACTIVE_WITHIN
         unit = float(np.linalg.norm(double.gradient(np.zeros_like(x), None)))
         gradient = double.gradient(x, None)[0]
         multipliers, residual = np.zeros(values.size), float(np.linalg.norm(gradient))

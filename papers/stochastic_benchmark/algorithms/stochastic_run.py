@@ -154,6 +154,7 @@ def _draws(plan: Plan, seeds: Sequence[int]) -> NDArray[np.float64]:
 def _sample(state: State, uniform: NDArray[np.float64]) -> None:
     """Keep the present point with the chance of its step's length among all since the first that counts."""
     taken = state.get("taken", np.ones(len(uniform)))
+    # reservoir sampling: each point ends up kept with the chance step / sum of steps, Algorithm 3's output
     state["length"] += taken
     chosen = uniform * state["length"] < taken
     state["sampled"][chosen] = state["x"][chosen]

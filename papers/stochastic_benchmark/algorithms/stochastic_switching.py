@@ -68,6 +68,7 @@ class SwitchingSteps:
             (None, None, None) if streams is None else (stream.drawn_at(k) for stream in streams)
         )
         x = state["x"]
+        # Algorithm 3, lines 4 to 11, for all runs at once:
         # x' = x - eta_f f'(x) where max c <= eps_k;  else x - eta_c c_i'(x), i the largest of another draw
         values, _ = problem.constraints(x, draw_1)
         holds = steps.seems_feasible(values, self.eps(k, streams))[:, 0]

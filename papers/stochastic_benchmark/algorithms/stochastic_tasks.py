@@ -162,6 +162,7 @@ class Shape:
         if self.hidden:
             appended = group_indicators(rows.group, rows.n_groups) if self.uses_group else None
             return dense_features(rows.X, self.standardiser, appended)
+        # a linear score per group as one linear score: (1, x), and for each further group (1, x) times its indicator
         features = dense_features(rows.X, self.standardiser)
         shared = np.hstack([np.ones((len(features), 1)), features])
         return np.hstack([shared, *(shared * (rows.group == k)[:, None] for k in groups)])
@@ -185,6 +186,7 @@ def make_problem(task: Task, settings: StochasticSettings, rows: Dataset, shape:
     if plugins.chosen(task.loss) != ("logistic", {}) or plugins.chosen(task.surrogate) != ("clipped_linear", {}):
         raise ConfigError("stochastic algorithms know the logistic loss and the clipped-linear surrogate; use these")
     inputs = shape.inputs().astype(settings.precision)
+    # drawn rows estimate means over strata, hence the constraints' form as functions of such means
     means = None
     if not math.isinf(task.kappa):
         means = sampled(dataclasses.replace(task, train=rows, closed_grid=True).program())
@@ -200,6 +202,7 @@ def make_fit(
     theta, aux = point[: problem.score.size], point[problem.score.size :]
     usable = bool(runs.finite[0] and np.isfinite(point).all())
     failure = "" if usable else "a number was not finite; reduce the step sizes"
+    # max_i c_i on all rows at every record (K,); the mini-batch values that the method saw are not kept
     worst = runs.constraints[:, 0].max(axis=1, initial=-math.inf if problem.n_constraints else 0.0)
     path = np.asarray(runs.path[:, 0], np.float64)
     records = [

@@ -48,6 +48,7 @@ class Subproblem(Settings):
 
 def pair_kappa(difference: Array, slope_norm: Array, slack: float, options: Subproblem) -> Array:
     """Return kappa for ``|D| <= slack``: values D and ``||a||_1`` of any shape."""
+    # for the pair +-D - delta: max_i (c_i)+ = (|D| - delta)+, and a step with |d|_inf <= r changes D by at most r |a|_1
     now = np.maximum(np.abs(difference) - slack, 0)
     reachable = np.maximum(np.abs(difference) - slack - options.radius * slope_norm, 0)
     return np.asarray((1 - options.mixing) * now + options.mixing * reachable)
@@ -65,6 +66,7 @@ def pair_direction(g: Array, a: Array, difference: Array, slack: float, options:
     Returns:
         Directions (R, N) and kappa (R,).
     """
+    # without constraints d = clip(-g / tau, -box, box); it is the answer where |D + a.d| <= delta + kappa already
     tau, box = options.weight, options.box
     kappa = pair_kappa(difference, np.abs(a).sum(axis=1), slack, options)
     free = np.clip(-g / tau, -box, box)
@@ -73,6 +75,8 @@ def pair_direction(g: Array, a: Array, difference: Array, slack: float, options:
     binding = target != moved
     if not binding.any():
         return free, kappa
+    # Else a.d is at the end of its interval, and d = -(g + nu a) / tau with the nu that puts it there; should a
+    # coordinate leave the box, the piecewise linear a.d(nu) is solved instead.
     square = _dot(a, a)
     shift = np.where(binding, (target + _dot(a, g) / tau) / np.where(square > 0, square, 1.0), 0.0)
     d = np.where(binding[:, None], -g / tau + shift[:, None].astype(g.dtype) * a, free)
@@ -93,6 +97,7 @@ def _boxed(g: Array, a: Array, target: float, options: Subproblem) -> Array:
     """
     tau, box = options.weight, options.box
     used = a != 0
+    # the nu at which some coordinate of clip(-(g + nu a) / tau) meets the box: between two of them a.d is linear
     ends = np.concatenate([(-g[used] - tau * box) / a[used], (-g[used] + tau * box) / a[used]]).astype(np.float64)
     ends.sort()
 
@@ -121,12 +126,14 @@ def kappa_of(values: Array, jacobian: Array, options: Subproblem) -> float:
     if now == 0 or options.mixing == 0:
         return (1 - options.mixing) * now
     m, n = jacobian.shape
+    # variables (nu, w) with |A' nu| <= w: minimise -c.nu + radius sum w, nu >= 0, sum nu <= 1
     cost = np.concatenate([-values, np.full(n, options.radius)])
     eye, sums = sparse.eye_array(n), np.concatenate([np.ones(m), np.zeros(n)])[None]
     rows = sparse.vstack([sparse.hstack([jacobian.T, -eye]), sparse.hstack([-jacobian.T, -eye]), sums]).tocsr()
     solution = linprog(cost, rows, np.append(np.zeros(2 * n), 1.0), bounds=(0, None), method="highs")
     if solution.status != 0:
         return math.nan
+    # the step d is the multiplier of the rows A'nu - w <= 0 less that of -A'nu - w <= 0
     by_row = solution.ineqlin.marginals
     step = np.clip(by_row[:n] - by_row[n : 2 * n], -options.radius, options.radius)
     reached = min(now, float((values + jacobian @ step).max(initial=0.0)))
@@ -151,6 +158,7 @@ def general_direction(
     free = -g / options.weight
     if (np.abs(free) <= options.box).all() and (jacobian @ free <= bound).all():
         return free, kappa
+    # dual of the problem without the box: min over nu >= 0 of nu'A A'nu / (2 tau) + nu.(A g / tau + kappa - c)
     gram = jacobian @ jacobian.T / options.weight
     linear = jacobian @ g / options.weight + bound
     nu = _solve(gram, linear, -np.eye(len(values)), np.zeros(len(values)), tolerance)

@@ -31,6 +31,7 @@ def sign(values: Array) -> Array:
 
 def largest(values: Array, axis: int = -1) -> Array:
     """Return where a value is the largest along an axis: one true entry each, the first of equal ones."""
+    # an index array in operations that NumPy and PyTorch spell alike
     positions = ((values == values) | True).cumsum(axis) - 1  # 0, 1, 2, ... also beside NaN
     return positions == values.argmax(axis=axis, keepdims=True)
 
@@ -44,22 +45,23 @@ def plus(a: Array, b: Array, scale: Any) -> Array:
 
 
 def bounded_dual(dual: Array, slack: Array, values: Array, dual_step: Any, bound: Any, axis: int = -1) -> Array:
-    """Return the multipliers after their step, equation (10): ``y' = y + eta (c + s)``, 0 where ``||y'|| >= M_y``."""
+    """Return the multipliers after their step, equation (11): ``y' = y + eta (c + s)``, 0 where ``||y'|| >= M_y``."""
+    # reset to 0, not scaled back: Algorithm 2, lines 5 to 7
     moved = dual + dual_step * (values + slack)
     return moved * ((moved * moved).sum(axis=axis, keepdims=True) ** 0.5 < bound)
 
 
 def penalised(dual: Array, slack: Array, values: Array, penalty: Any) -> Array:
-    """Return the weights of the constraints, equation (11): ``v = y' + rho (c' + s)``, with c' of a second draw."""
+    """Return the constraints' weights in equation (10): ``v = y' + rho (c' + s)``, with c' of a second draw."""
     return dual + penalty * (values + slack)
 
 
 def smoothed(
     derivative: Any, anchor: Any, distance: Any, proximal: Any, smoothing: Any, add: Plus = plus
 ) -> tuple[Any, Any]:
-    """Return derivative and anchor of the proximal term, equation (11), of parameters as of slacks.
+    """Return derivative and anchor with the proximal term, equations (10) and (11), of parameters as of slacks.
 
-    ``g + mu (x - a)`` and ``a' = a + beta (x - a)``; ALM is the method without it.
+    ``g + mu (x - a)`` and ``a' = a + beta (x - a)``, a the paper's z; ALM is the method without it.
 
     Args:
         derivative: (g) of the Lagrangian; anchor: (a); distance: ``x - a``.
@@ -94,7 +96,7 @@ def multilevel(single_row: Array, joint: Array, halves: Array, chance: Any) -> A
     """Return the nearly unbiased direction, equation (9): ``d_1 + (d_J - (d_even + d_odd) / 2) / P(N)``.
 
     Args:
-        single: (d_1) of single rows; joint: (d_J) of all J rows; halves: mean of the directions of both halves.
+        single_row: (d_1) of single rows; joint: (d_J) of all J rows; halves: mean of the directions of both halves.
         chance: P(N) of the level.
     """
     return single_row + (joint - halves) / chance
@@ -109,7 +111,7 @@ def shortened(lr: Any, decay: Any) -> Any:
 
 
 def perturbed_dual(centre: Array, excess: Array, slack: Array, penalty: Any) -> Array:
-    """Return the multipliers at the new parameters, line 7: ``lambda = mu + rho (G + u)``; they may be negative."""
+    """Return the multipliers at the new parameters, line 6: ``lambda = mu + rho (G + u)``; they may be negative."""
     return centre + penalty * (excess + slack)
 
 
@@ -126,7 +128,7 @@ def perturbed_move(
     decay: Any,
     axis: int = -1,
 ) -> tuple[Array, Array]:
-    """Return slacks and centres of the multipliers after iteration k, lines 4 to 6.
+    """Return slacks and centres of the multipliers after iteration k, lines 4 and 5.
 
     ``u' = clip(u - tau lambda, 0, u_max)`` and ``mu' = mu + gamma (lambda - mu) / rho``, with
     ``gamma = min(gamma_0, rho delta_k / (||lambda - mu||^2 + 1))`` and ``delta_k = kappa / (k + 1)``.
@@ -136,6 +138,7 @@ def perturbed_move(
         penalty: (rho); slack_step: (tau); slack_bound: (u_max); dual_step: (gamma_0); decay: (kappa).
         axis: that of the constraints.
     """
+    # equation (11) and the step size below it; lambda - mu = rho (G + u) is what the constraint misses
     apart = dual - centre
     delta = decay / (k + 1)
     gamma = (penalty * delta / ((apart**2).sum(axis=axis, keepdims=True) + 1)).clip(max=dual_step)
@@ -156,6 +159,7 @@ def prox_linear_signs(gram: Array, value: Array, dual: Array, lr: Any) -> Array:
         dual: (m, ...) multipliers l.
         lr: step size, or step sizes (...).
     """
+    # coordinate ascent on the box-constrained dual, from the signs that the linearised gaps have
     signs = 0 * value + ((value >= 0) * 2.0 - 1.0)
     m = len(value)
     for _ in range(SWEEPS if m > 1 else 1):

@@ -11,6 +11,8 @@ Vector = NDArray[np.float64]
 @kernel
 def wins(x, y):
     """Number of pairs with ``x_i > y_j`` plus half of those with ``x_i == y_j``; both ascending."""
+    # Both cursors only move forwards: below counts the y < x_i, upto the y <= x_i. Their mean is what x_i wins, with
+    # ties at one half; O(n + m) for two sorted samples.
     total, below, upto = 0.0, 0, 0
     for i in range(x.size):
         while below < y.size and y[below] < x[i]:
@@ -30,9 +32,11 @@ def win_table(scores_0, scores_1, scores_2, scores_3):
         for b in range(a):
             x, y = cells[a], cells[b]
             won = wins(x, y)
+            # every pair of rows is won by one side or halved: wins[a, b] + wins[b, a] = n_a n_b
             out[a, b] = won
             out[b, a] = x.size * y.size - won
         size = float(cells[a].size)
+        # AUC(A, A) = 1/2 (AUC fairness paper, Example 1 with G2 = G2' = all)
         out[a, a] = 0.5 * size * size
     return out
 
@@ -63,6 +67,7 @@ def win_tables(scores: Vector, cells: NDArray[np.integer]) -> Vector:
     Args:
         scores: (candidates, n) scores; cells: (n,) cell codes.
     """
+    # precomputed once per candidate: the scores (candidates, n_cell) of each cell, ascending
     sorted_scores = [np.sort(np.ascontiguousarray(scores[:, cells == cell]), axis=1) for cell in range(4)]
     out = np.empty((len(scores), 4, 4))
     all_win_tables(*sorted_scores, out)
@@ -75,5 +80,6 @@ def auc_from_wins(table: Vector, cells_a: NDArray[np.bool_], cells_b: NDArray[np
     Args:
         table: wins; cells_a, cells_b: (4,) cells of A and of B; counts: (4,) rows in each cell.
     """
+    # AUC(A, B) = sum over cells a of A, b of B of wins[a, b] / (|A| |B|): a pair of sets is a union of pairs of cells
     total = np.einsum("a,...ab,b->...", cells_a.astype(float), table, cells_b.astype(float))
     return np.asarray(total / (counts[cells_a].sum() * counts[cells_b].sum()))

@@ -33,8 +33,11 @@ def exp_part(x):
 
     The remainder, at most ln 2 / 2 in size, goes through the Taylor series, whose error is below 1e-16.
     """
+    # adding SHIFT leaves no binary digits behind the point: the sum is rounded to the nearest integer, which stays
     n = (x * LOG2_E + SHIFT) - SHIFT
+    # reduction in two parts (Cody and Waite): n LN2_HIGH is exact, LN2_LOW brings the digits that LN2_HIGH lacks
     r = (x - n * LN2_HIGH) - n * LN2_LOW
+    # Horner's rule for p = 1/2! + r / 3! + ... + r^11 / 13!, so that exp(r) - 1 = r + r^2 p
     p = SERIES[13]
     p = p * r + SERIES[12]
     p = p * r + SERIES[11]
@@ -55,6 +58,7 @@ def exp(x):
     """``exp(x)`` of a number up to 709; 0 below -708, where the result would be subnormal."""
     if x < -708.0:
         return 0.0
+    # 2^n: the low bits of the sum are n + 1023, which moved to the exponent's field are the number 2^n
     bits = np.float64(x * LOG2_E + SHIFT).view(np.int64) << 52
     return (exp_part(x) + 1.0) * np.int64(bits).view(np.float64)
 
@@ -67,6 +71,7 @@ def log(x):
     shifted = bits + (0x3FF0000000000000 - 0x3FE6A09E667F3BCD)
     k = float((shifted >> 52) - 1023)
     f = np.int64((shifted & 0x000FFFFFFFFFFFFF) + 0x3FE6A09E667F3BCD).view(np.float64) - 1.0
+    # log(1 + f) = 2 artanh(s) = f - f^2 / 2 + s (f^2 / 2 + R(s^2)), R a polynomial: fdlibm's e_log.c
     s = f / (2.0 + f)
     z = s * s
     p = _LOG[6]
@@ -76,5 +81,6 @@ def log(x):
     p = p * z + _LOG[2]
     p = p * z + _LOG[1]
     p = p * z + _LOG[0]
+    # k ln 2 + log(1 + f), the small terms first: k LN2_HIGH is exact and comes last
     half = 0.5 * f * f
     return k * LN2_HIGH - ((half - (s * (half + p * z) + k * LN2_LOW)) - f)

@@ -18,6 +18,7 @@ def softmax_row(point, weights, costs, beta, out):
 
     ``out_j`` is proportional to ``exp(beta (sum_s t_s (Lambda_sj - V_sj) - r_j))``.
     """
+    # Equation (7): logits beta (<lambda_j - nu_j, t> - r_j). The largest is taken out, so that no power overflows.
     top = -1e300
     for j in range(out.size):
         value = -costs[j]
@@ -35,7 +36,7 @@ def softmax_row(point, weights, costs, beta, out):
 
 @kernel
 def record(point, step, stride, trace):
-    """Keep Lambda - V of every ``every``-th step, counted from 1; ``every`` 0 for none."""
+    """Keep Lambda - V (K, G) of every ``stride``-th step, counted from 1; a ``stride`` of 0 keeps none."""
     if stride > 0 and step % stride == 0 and step // stride <= trace.shape[0]:
         for s in range(point.shape[1]):
             for j in range(point.shape[2]):
@@ -44,9 +45,15 @@ def record(point, step, stride, trace):
 
 @kernel
 def sgd(t, r, eps, beta, rows, size, w, mean, stride, trace):
-    """Projected steps of one size on the rows named by ``rows``; ``w`` is moved, ``mean`` becomes their average."""
+    """Projected steps of one size on the rows named by ``rows``; ``w`` is moved, ``mean`` becomes their average.
+
+    Args:
+        t (N, K), r (N, G), eps (K,), beta: the dual; rows: (T,) row of each step; size: of a step.
+        w, mean: (2, K, G), the latter 0 at first; stride, trace: see :func:`record`.
+    """
     q = np.empty(r.shape[1])
     for step in range(1, rows.size + 1):
+        # stochastic gradient of equation (11), on row i; the mean is a running one: m <- m + (w - m) / step
         i = rows[step - 1]
         softmax_row(w, t[i], r[i], beta, q)
         share = 1.0 / step
@@ -72,11 +79,11 @@ def acsa(t, r, eps, beta, rows, smoothness, mu, weight, centre, shift, w, averag
         weight, centre (2, K, G): regulariser.
         shift: 1 for alpha = 2 / (step + 1), 0 for 2 / step.
         w, average (2, K, G): start, and where they are left; ``average`` is the output point.
-        every, done, trace: what to record, and steps done before this call.
+        stride, done, trace: what to record, and steps done before this call.
     """
     q, middle = np.empty(r.shape[1]), np.empty_like(w)
     for step in range(1, rows.size + 1):
-        # Algorithm 2: alpha_t, gamma_t, and the point "md" between the average and the iterate
+        # Algorithm 2, lines 5 to 7: alpha_t, gamma_t, and the point "md" between the average and the iterate
         alpha = 2.0 / (step + shift)
         gamma = 4.0 * smoothness / (step * (step + 1.0))
         scale = gamma + (1.0 - alpha * alpha) * mu
@@ -86,6 +93,7 @@ def acsa(t, r, eps, beta, rows, smoothness, mu, weight, centre, shift, w, averag
             for s in range(w.shape[1]):
                 for j in range(w.shape[2]):
                     middle[side, s, j] = from_average * average[side, s, j] + from_w * w[side, s, j]
+        # line 8: the gradient (11) of row i at w^md, plus that of the regulariser, weight w^md - centre
         i = rows[step - 1]
         softmax_row(middle, t[i], r[i], beta, q)
         # w_t = argmin <slope, w> + mu |w - md|^2 / 2 + ..., in closed form; average_t = alpha w_t + (1 - alpha) average
@@ -100,6 +108,7 @@ def acsa(t, r, eps, beta, rows, smoothness, mu, weight, centre, shift, w, averag
                     new = max(keep * w[side, s, j] + pull * entry - size * slope, 0.0)
                     w[side, s, j] = new
                     average[side, s, j] = alpha * new + (1.0 - alpha) * average[side, s, j]
+        # the averaged point w^ag of line 9 is the output of Algorithm 2
         record(average, done + step, stride, trace)
 
 
@@ -119,6 +128,7 @@ def l1_quadratic(curvature, slope, eps, x, limit, tolerance):
             if abs(x[j]) < NEGLIGIBLE:  # left over from rounding: its way to 0 would be too short to count
                 x[j] = 0.0
         # optimality: gradient_j + eps_j sign(x_j) = 0 where x_j != 0, |gradient_j| <= eps_j where x_j = 0
+        # g = Q x - b (n,), Q the curvature
         gradient = curvature @ x - slope
         worst, worst_index = 0.0, -1
         error = 0.0
@@ -133,6 +143,8 @@ def l1_quadratic(curvature, slope, eps, x, limit, tolerance):
                     worst, worst_index = excess, j
         if error <= tolerance and worst_index < 0:
             return step
+        # Attempt 0 moves the variables that are not zero, 1 also frees every zero whose slope exceeds eps, 2 only the
+        # worst of these. Attempt 0 is left out once those variables are at their minimum.
         moved = False
         for attempt in range(0 if error > tolerance else 1, 3):
             for j in range(n):
@@ -151,6 +163,7 @@ def l1_quadratic(curvature, slope, eps, x, limit, tolerance):
                     free_curvature[a, b] = curvature[free[a], free[b]]
             direction = np.zeros(n)
             direction[free] = np.linalg.solve(free_curvature, free_slope) - x[free]
+            # along the segment x + a d the smooth part changes by a g'd + a^2 d'Q d / 2
             linear, bend = gradient @ direction, 0.5 * direction @ (curvature @ direction)
             best, length, crossing = 0.0, 0.0, -1
             # the objective's change at the end of the segment (a = -1) and where variable free[a] crosses 0
@@ -160,6 +173,7 @@ def l1_quadratic(curvature, slope, eps, x, limit, tolerance):
                     if x[j] * (x[j] + direction[j]) >= 0:
                         continue
                     fraction = -x[j] / direction[j]
+                # the change of the whole objective, with sum eps_b (|x_b + a d_b| - |x_b|)
                 change = fraction * linear + fraction * fraction * bend
                 for b in free:
                     change += eps[b] * (abs(x[b] + fraction * direction[b]) - abs(x[b]))

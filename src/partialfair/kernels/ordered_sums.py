@@ -71,20 +71,26 @@ class _Reduction:
 
     def write(self, size: Value, arrays: list[Array], scalars: list[Value]) -> Value:
         """Return the reduction of ``size`` entries."""
+        # Four independent chains of one vector each: an addition need not wait for the one before.
         builder, turn = self.builder, self.width * CHAINS
         number = lambda value: ir.Constant(size.type, value)  # noqa: E731
         spread = [self._spread(scalar) for scalar in scalars]
         chains = [cgutils.alloca_once(builder, self.vector) for _ in range(CHAINS)]
         for chain in chains:
             builder.store(self._constant(self.vector, self.start), chain)
+        # whole turns: chain k takes the entries k W .. (k + 1) W - 1 of each turn (turn is a power of two, so a mask
+        # rounds down)
         full_turns = builder.and_(size, number(-turn))
         with cgutils.for_range_slice(builder, number(0), full_turns, number(turn), size.type) as (index, _):
             for k, chain in enumerate(chains):
                 offset = builder.add(index, number(k * self.width))
                 self._add(chain, self.vector, arrays, offset, spread)
+        # what is left after whole turns, as whole vectors, goes to chain 0
         vectors = builder.and_(size, number(-self.width))
         with cgutils.for_range_slice(builder, full_turns, vectors, number(self.width), size.type) as (index, _):
             self._add(chains[0], self.vector, arrays, index, spread)
+        # the fixed order of the definition: (0 + 1) + (2 + 3), then halves of the vector onto each other until one
+        # entry is left
         sum_0, sum_1, sum_2, sum_3 = map(builder.load, chains)
         joined = self.join(self.join(sum_0, sum_1), self.join(sum_2, sum_3))
         width = self.width
@@ -94,6 +100,7 @@ class _Reduction:
             joined = self.join(self._shuffled(joined, list(range(width))), upper)
         total = cgutils.alloca_once(builder, self.element)
         builder.store(builder.extract_element(joined, ir.Constant(ir.IntType(32), 0)), total)
+        # fewer than W entries remain; they are added one after another
         with cgutils.for_range_slice(builder, vectors, size, number(1), size.type) as (index, _):
             self._add(total, self.element, arrays, index, scalars)
         return builder.load(total)
@@ -110,6 +117,7 @@ def _implementation(term: Term, join: str = "fadd", start: float = 0.0) -> Calla
             if isinstance(kind, types.Array)
         ]
         scalars = [value for kind, value in pairs if not isinstance(kind, types.Array)]
+        # the precision of the sum; arrays of lower precision are widened entry by entry in _add
         element = context.get_data_type(signature.return_type)
         (size,) = cgutils.unpack_tuple(builder, arrays[0][0].shape, 1)
         pointers = [(array.data, stored) for array, stored in arrays]
@@ -129,6 +137,7 @@ def _signature(*operands: Any) -> Any:
 
 
 def _excess(builder: Builder, constant: Callable[[float], Value], x: Value, threshold: Value) -> Value:
+    # max(x - t, 0) by a comparison and a select: a NaN compares false and becomes 0, in every lane alike
     above = builder.fsub(x, threshold)
     return builder.select(builder.fcmp_ordered(">", above, constant(0.0)), above, constant(0.0))
 

@@ -19,7 +19,7 @@ SWAP has the proxy constraints, too, with weights that a player without swap reg
 
 @kernel
 def batch_auc(scores, rows_p, rows_n, out):
-    """``AUC(A, B)`` (R,) on a batch, ties one half; ``first`` and ``second`` are rows of the batch."""
+    """``AUC(A, B)`` (R,) on a batch, ties one half; ``rows_p`` and ``rows_n`` are the rows of A and B in the batch."""
     runs = scores.shape[1]
     out[:] = 0.0
     for i in rows_p:
@@ -44,6 +44,7 @@ def batch_gap(scores, cells, table, delta):
     share = np.empty(runs)
     delta[:] = 0.0
     for half in range(2):
+        # half 0 is (G1, G1'), half 1 (G2, G2'): Delta = AUC(G1, G1') - AUC(G2, G2')
         p, n = 2 + 2 * half, 3 + 2 * half
         identical = True
         for cell in range(4):
@@ -75,6 +76,8 @@ def proxy_multipliers(scores, cells, table, multipliers, kappa, eta, cap):
     if not batch_gap(scores, cells, table, delta):
         return False
     for r in range(runs):
+        # the two constraints Delta <= kappa and -Delta <= kappa; the true gap drives the multipliers, its proxies the
+        # weights
         # lambda <- clip(lambda + eta (+-(AUC_1 - AUC_2) - kappa), 0, cap)
         up = multipliers[0, r] + eta[r] * (delta[r] - kappa[r])
         down = multipliers[1, r] + eta[r] * (-delta[r] - kappa[r])
@@ -91,6 +94,7 @@ def swap_weights(matrix, weights):
     ``M01 M02 + M01 M12 + M02 M21``, where Mij is the chance of i after j.
     """
     for r in range(weights.shape[1]):
+        # entry (i, j) of M stands at 3 i + j; the diagonal is not needed
         m01, m02 = matrix[1, r], matrix[2, r]
         m10, m12 = matrix[3, r], matrix[5, r]
         m20, m21 = matrix[6, r], matrix[7, r]
@@ -114,10 +118,12 @@ def swap_update(scores, cells, table, matrix, weights, kappa, eta):
         return
     for r in range(runs):
         for j in range(3):
+            # row i of column j by exp(eta lambda_j Delta_i); row 0 is that of the loss, whose Delta is 0
             step = eta[r] * weights[j, r]
             matrix[3 + j, r] *= exp(step * (delta[r] - kappa[r]))
             matrix[6 + j, r] *= exp(step * (-delta[r] - kappa[r]))
             total = matrix[j, r] + matrix[3 + j, r] + matrix[6 + j, r]
+            # entries stay positive, so that the chain keeps one stationary distribution
             for i in range(3):
                 matrix[3 * i + j, r] = max(matrix[3 * i + j, r] / total, 1e-300)
 
@@ -131,6 +137,7 @@ def loss_residual(scores, cells, table, weights, c1, c2, residual):
         residual: output.
     """
     batch, runs = scores.shape
+    # batch means E_S[h] (6, R) of the scores in the six sets, and the rows in each
     count = np.zeros(6)
     mean = np.zeros((6, runs))
     for i in range(batch):
@@ -156,6 +163,7 @@ def loss_residual(scores, cells, table, weights, c1, c2, residual):
             linear[n, r] += weight * (gap - mean[n, r]) / count[n]
             square[p, r] += weight / count[p]
             square[n, r] += weight / count[n]
+    # a row counts in every set that holds its cell: its derivative is linear + square h, summed over these sets
     by_cell, slope = np.zeros((4, runs)), np.zeros((4, runs))
     for s in range(6):
         for cell in range(4):
@@ -176,6 +184,7 @@ def add_correlation(scores, cells, penalty, residual):
     protected = np.empty(batch)
     for i in range(batch):
         protected[i] = 1.0 if cells[i] >= 2 else 0.0
+    # z, the protected group's indicator, centred; sd(z) once for all runs
     protected -= protected.mean()
     deviation = max(np.sqrt((protected * protected).mean()), 1e-8)
     for r in range(runs):
@@ -206,6 +215,7 @@ def penalty_step(kind, scores, cells, table, multipliers, amount, eta, c1, c2, c
         amount: (R,) kappa of PROXY and SWAP, penalty weight of CORRELATION.
     """
     runs = scores.shape[1]
+    # weights (1, lambda_1, lambda_2) of f0, f1, f2
     weights = np.zeros((3, runs))
     weights[0] = 1.0
     if kind == PROXY:
@@ -243,12 +253,14 @@ def linear_descent(
     for t in range(steps):
         rows = batches[t]
         for r in range(runs):
+            # the paper's steps: eta_t = c / sqrt(t + 1) (appendix E.3)
             eta[r] = c[r] / np.sqrt(begin + t + 1.0)
         for i in range(batch):
             cells[i] = row_cells[rows[i]]
         gather_scores(starts, columns, entries, rows, weights, scores)
         penalty_step(kind, scores, cells, table, multipliers, amount, eta, c1, c2, cap, residual)
         descend(starts, columns, entries, rows, weights, residual, eta, radius)
+        # running sum of the iterates, whose mean is a candidate, too
         for j in range(p):
             for r in range(runs):
                 mean[j, r] += weights[j, r]

@@ -11,6 +11,7 @@ import numpy as np
 from partialfair.kernels.compiled import kernel
 from partialfair.kernels.elementary import exp
 
+# Equations (11) to (13): f0 has the pair (D+, D-), f1 (G1', G1) and (G2, G2'), f2 (G2', G2) and (G1, G1').
 PAIR_P = np.array([0, 3, 4, 5, 2])
 PAIR_N = np.array([1, 2, 5, 4, 3])
 ROW = np.array([0, 1, 1, 2, 2])
@@ -28,6 +29,8 @@ def dual_step(values, gaps, y, alpha, tau, weight, bound):
         y, alpha: (3,) and (5,) the old point; overwritten by the new one.
         tau: step; weight: K of the mirror map; bound: I.
     """
+    # Equation (32): alpha_m minimises -alpha G_m + alpha^2 + (alpha - alpha_m)^2 / tau over [-I, I], mu_m is the
+    # minimum.
     # alpha_m = clip((tau G_m + 2 alpha_m) / (2 tau + 2), -I, I); mu_k gathers what its pairs leave to y_k
     mu = np.zeros(3)
     for m in range(5):
@@ -56,6 +59,7 @@ def upper_bound(u, v, bound):
     Args:
         u: (3,) averaged values; v: (5,) averaged gaps; bound: I.
     """
+    # max over |alpha| <= I of alpha v - alpha^2 is attained at clip(v / 2, -I, I); the simplex then takes the best row
     best = u.copy()
     for m in range(5):
         alpha = min(max(v[m] / 2.0, -bound), bound)
@@ -76,6 +80,7 @@ def set_moments(scores, cells, sets, mean_h, mean_h2):
         (6,) means of w.
     """
     batch, runs = scores.shape
+    # sums of h and h^2 per cell first: a batch has B rows, but only four cells for the six sets
     by_cell = np.zeros((4, 2, runs))
     count = np.zeros(4)
     for i in range(batch):
@@ -123,6 +128,7 @@ def minimax_step(
     root = 2.0 * np.sqrt(c1)
     values, gaps, own_y, own_alpha = np.empty(3), np.empty(5), np.empty(3), np.empty(5)
     for r in range(runs):
+        # F of equation (22): F_0 - r, F_1 + F_2 - 1 - kappa, F_3 + F_4 - 1 - kappa; the F_m are added below
         values[0], values[1], values[2] = -level[r], -limit[r], -limit[r]
         far = 0.0
         # Lemma 1 for pair m of sets P and N in row k, with E_P the mean over P weighted by its share of the batch:
@@ -142,6 +148,7 @@ def minimax_step(
                 - 2.0 * bm * mean_h[n, r]
                 + bm * bm * mass[n]
             )
+            # 2 sqrt(c1), where equation (8) prints 2 c1, with which the maximum over alpha is right only if c1 is 1
             gaps[m] = root * (mean_h[p, r] - mean_h[n, r])
             # derivative by the score h of a row: linear + square h, for the rows of P and those of N
             pull = root * alpha[m, r]
@@ -158,6 +165,7 @@ def minimax_step(
             new_b = (bm - eta[r] * by_b + eta[r] * prox * b0[m, r]) / shrink
             a[m, r] = min(max(new_a, -bound), bound)
             b[m, r] = min(max(new_b, -bound), bound)
+        # numerators and denominator of the averages u, v of equation (36), weighted by tau as in (26)
         if sums.shape[0] > 0:
             sums[0, r] += tau[r]
             for k in range(3):
@@ -165,6 +173,7 @@ def minimax_step(
             for m in range(5):
                 sums[4 + m, r] += tau[r] * gaps[m]
             sums[9, r] += tau[r] * far
+        # equation (25): the dual step uses the values at the old point, as the primal one did
         own_y[:] = y[:, r]
         own_alpha[:] = alpha[:, r]
         dual_step(values, gaps, own_y, own_alpha, tau[r], weight, bound)
@@ -192,6 +201,7 @@ def gather_scores(starts, columns, entries, rows, table, scores):
     for i in range(rows.size):
         for r in range(runs):
             scores[i, r] = 0.0
+        # scores_i += x_ij w_j over the entries of row i, for all R models at once
         for position in range(starts[rows[i]], starts[rows[i] + 1]):
             x, column = entries[position], columns[position]
             for r in range(runs):
@@ -249,11 +259,15 @@ def oracle(
     for t in range(steps):
         rows = batches[t]
         for r in range(runs):
+            # eta_t = c / sqrt(t + 1) (appendix E.3); tau_t = K eta_t with the K of the mirror map, which the paper
+            # leaves open
             eta[r] = c[r] / np.sqrt(t + 1.0)
             tau[r] = weight * eta[r]
         for i in range(batch):
             cells[i] = row_cells[rows[i]]
         gather_scores(starts, columns, entries, rows, table, scores)
+        # line 8 prints a plain mean of the iterates; here they are weighted by tau, as the bound (26) is. The first
+        # steps may be left out of both.
         counted = t >= skip
         if counted:
             for j in range(p):
@@ -264,6 +278,7 @@ def oracle(
             sums if counted else nothing, residual,
         )  # fmt: skip
         descend(starts, columns, entries, rows, table, residual, eta, radius)
+        # candidates of the choice on validation rows: the iterate, and the average so far
         if mark < marks.size and t + 1 == marks[mark]:
             snapshots[2 * mark] = table
             for r in range(runs):

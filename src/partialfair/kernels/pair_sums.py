@@ -24,6 +24,8 @@ def pair_hinge(x, p, y, q, shift, by_x, by_y):
         shift: added to every difference.
         by_x, by_y: (n,) and (m,) outputs; at a kink the derivative is 0.
     """
+    # For x_i the pairs with y_j < x_i + shift count. As x ascends they only grow: with the running sums "mass" of q_j
+    # and "moment" of q_j y_j, sum_j q_j (x_i + shift - y_j) = mass (x_i + shift) - moment.
     total, mass, moment, j = 0.0, 0.0, 0.0, 0
     for i in range(x.size):
         reach = x[i] + shift
@@ -33,6 +35,7 @@ def pair_hinge(x, p, y, q, shift, by_x, by_y):
             j += 1
         total += p[i] * (mass * reach - moment)
         by_x[i] += p[i] * mass
+    # the derivative by y_j is -q_j sum of the p_i with x_i + shift > y_j: the same sweep from the other end
     mass, i = 0.0, x.size - 1
     for j in range(y.size - 1, -1, -1):
         while i >= 0 and y[j] < x[i] + shift:
@@ -45,6 +48,7 @@ def pair_hinge(x, p, y, q, shift, by_x, by_y):
 @kernel
 def pair_squared_hinge(x, p, y, q, shift, by_x, by_y):
     """Return ``sum_ij p_i q_j max(x_i - y_j + shift, 0)^2``; see :func:`pair_hinge`."""
+    # with c = x_i + shift: sum_j q_j (c - y_j)^2 = c^2 sum q_j - 2 c sum q_j y_j + sum q_j y_j^2
     total, mass, moment, square, j = 0.0, 0.0, 0.0, 0.0, 0
     for i in range(x.size):
         reach = x[i] + shift
@@ -55,6 +59,7 @@ def pair_squared_hinge(x, p, y, q, shift, by_x, by_y):
             j += 1
         total += p[i] * (mass * reach * reach - 2 * reach * moment + square)
         by_x[i] += 2 * p[i] * (mass * reach - moment)
+    # by y_j: -2 q_j sum_i p_i (x_i + shift - y_j) over the pairs that count
     mass, moment, i = 0.0, 0.0, x.size - 1
     for j in range(y.size - 1, -1, -1):
         while i >= 0 and y[j] < x[i] + shift:
@@ -75,6 +80,7 @@ def top_weights(x, count, weights):
     weights[:] = 0.0
     if count <= 0:
         return
+    # the count-th largest value; rows above it get 1, rows equal to it share the rest
     bound = x[x.size - min(count, x.size)]
     above = x.size
     while above > 0 and x[above - 1] > bound:

@@ -32,6 +32,7 @@ def hinge_means(scores, starts, thresholds, means):
         start, stop = starts[subset], starts[subset + 1]
         means[subset, :] = 0
         for low in range(start, stop, SUM_BLOCK):
+            # H[s, q] = mean max(score - t_q, 0): blocks of 1,024 rows in the scores' precision, added up in float64
             block = scores[low : min(low + SUM_BLOCK, stop)]
             for q in range(thresholds.size):
                 means[subset, q] += lane_excess(block, thresholds[q])
@@ -57,9 +58,11 @@ def logistic(scores, y, scale, residual):
         label = y[low : low + SUM_BLOCK]
         out = residual[low : low + SUM_BLOCK]
         for i in range(s.size):
+            # 1 / (1 + exp(-y s)) = (1 + tanh(y s / 2)) / 2; x is clipped to +-8.9 without a branch
             x = half * label[i] * s[i]
             clipped = half * (abs(x + limit) - abs(x - limit))
             q = clipped * clipped
+            # tanh x = x P(x^2) / Q(x^2) by Horner's rule
             top = np.float32(_P[6])
             top = top * q + np.float32(_P[5])
             top = top * q + np.float32(_P[4])
@@ -75,6 +78,7 @@ def logistic(scores, y, scale, residual):
             # z = (|tanh x| - 1) / (|tanh x| + 3): two fractions for one division.
             sum_ = abs(top) + np.float32(3) * bottom
             inverse = unit / (bottom * sum_)
+            # derivative by the score: scale y (tanh x - 1) / 2 = -scale y / (1 + exp(y s))
             out[i] = weight * label[i] * (top * sum_ * inverse - unit)
             z = (abs(top) - bottom) * bottom * inverse
             w = z * z
@@ -84,6 +88,7 @@ def logistic(scores, y, scale, residual):
             series = series * w + np.float32(1 / 5)
             series = series * w + np.float32(1 / 3)
             series = series * w + unit
+            # log(1 + exp(-2 x)) = max(-2 x, 0) + log(1 + exp(-|2 x|)), and max(-2 x, 0) = |x| - x
             terms[i] = abs(x) - x - np.float32(2) * z * series
         total += lane_sum(terms[: s.size])
     return total * scale
@@ -100,6 +105,7 @@ def _exponentials(scores, y, power, e):
     """
     for i in range(e.size):
         x = max(-abs(y[i] * scores[i]), _LEAST)
+        # exp(x) = exp_part 2^n, as in :func:`partialfair.kernels.elementary.exp`; here 2^n is made in a pass of its own
         power[i] = x * LOG2_E + SHIFT
         e[i] = exp_part(x) + 1.0
     bits = power.view(np.int64)
@@ -123,11 +129,13 @@ def logistic_exact(scores, y, scale, residual):
         out = residual[low : low + 512]
         _exponentials(s, label, work[: s.size], e[: s.size])
         for i in range(s.size):
+            # log(1 + exp(x)) = max(x, 0) + log(1 + e), e = exp(-|x|); hinges holds 2 max(x, 0) = x + |x|
             x = -label[i] * s[i]
             hinges[i] = x + abs(x)
             top = 1.0 if x > 0 else e[i]
             e[i] += 1.0
             out[i] = -scale * label[i] * top / e[i]
+        # sum of log(1 + e_i) = log of the product of the 1 + e_i: 512 factors of at most 2 stay below 2^512
         total += 0.5 * lane_sum(hinges[: s.size]) + log(lane_product(e[: s.size]))
     return total * scale
 
@@ -147,6 +155,7 @@ def add_hinge_residual(scores, starts, thresholds, weights, residual, shares):
                 w = weights[subset, q]
                 if w == 0:
                     continue
+                # dH[s, q] / d score_i = 1[score_i > t_q] / n_s; dH[s, q] / d t_q is minus the share above t_q
                 step, t = w / (stop - start), thresholds[q]
                 for i in range(block.size):
                     out[i] += step if block[i] > t else 0.0
@@ -170,6 +179,8 @@ def hinge_slopes(design, members, scores, thresholds, order, slope, fraction):
     total = np.empty(width + 1)
     for s in range(starts.size - 1):
         count = starts[s + 1] - starts[s]
+        # one pass sorts the rows into Q + 1 bins between the ascending thresholds; sums from the top bin down are the
+        # slopes: dH[s, q] / dw = mean over subset s of 1[score > t_q] (1, x)
         binned_adjoint(codes, dense, dense_columns, starts[s], starts[s + 1], scores, thresholds, coded)
         total[:] = 0
         for b in range(thresholds.size - 1, -1, -1):
@@ -178,4 +189,5 @@ def hinge_slopes(design, members, scores, thresholds, order, slope, fraction):
                     total[members[e, m]] += coded[b + 1, e]
             for p in range(width):
                 slope[s, order[b], p] = total[p] / max(count, 1)
+            # the intercept's entry counts rows: the share above the threshold
             fraction[s, order[b]] = slope[s, order[b], 0]

@@ -10,6 +10,7 @@ def side_value(i, weight, subset, threshold, constant, means, chosen):
     """Value of one convex part of constraint i; ``chosen`` (J,) receives the alternative of each term."""
     total = 0.0
     for j in range(weight.shape[1]):
+        # term j: a_ij max_l (H[s_ijl, q_ijl] + const_ijl); an alternative without a subset is its constant alone
         best = -np.inf
         chosen[j] = 0  # where no value is a number
         for k in range(subset.shape[2]):
@@ -38,6 +39,7 @@ def side_pull_back(weight, subset, threshold, constant, means, multipliers, out)
     for i in range(weight.shape[0]):
         if multipliers[i] == 0:
             continue
+        # d f_i / d H[s, q] = sum of a_ij over the terms j whose maximum is attained at (s, q)
         side_value(i, weight, subset, threshold, constant, means, chosen)
         for j in range(weight.shape[1]):
             k = chosen[j]

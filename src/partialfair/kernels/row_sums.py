@@ -58,6 +58,7 @@ def forward_one(ones, dense, dense_columns, starts, subset_group, weights, score
         for low in range(starts[subset], stop, SUM_BLOCK):
             high = min(low + SUM_BLOCK, stop)
             out = scores[low:high]
+            # s_i = w_0 + sum_p x_ip w_p + sum over ones: the intercept, then dense columns, then the gathered weights
             out[:] = table[0]
             _add_dense(dense, dense_columns, low, table, 1, 0, out)
             # Two positions at a time: a score is loaded and stored half as often.
@@ -85,6 +86,7 @@ def _add_dense(dense, dense_columns, start, table, lanes, lane, scores):
             dense[p + 3, start:last],
         )
         for i in range(scores.size):
+            # the brackets state the order of the sum, so that any width of vectors gives the same bits
             scores[i] = (scores[i] + (u * a[i] + v * b[i])) + (w * c[i] + x * d[i])
     for p in range(in_fours, dense_columns.size - 1, 2):
         u, v = table[dense_columns[p] * lanes + lane], table[dense_columns[p + 1] * lanes + lane]
@@ -111,6 +113,7 @@ def forward_eight(ones, dense, dense_columns, starts, subset_group, weights, sco
             high = min(low + SUM_BLOCK, stop)
             if alone:
                 for c in range(LANES):
+                    # alone: intercept, dense columns, then pairs of codes, the order of forward_one
                     scores[c, low:high] = table[c]
             else:
                 gather_eight(low, high, ones, table, scores)
@@ -177,6 +180,7 @@ def _add_dense_sums(dense, dense_columns, start, residual, lanes, lane, total):
 @kernel
 def adjoint_eight(ones, dense, dense_columns, starts, subset_group, residual, gradient, active, alone):
     """Adjoint of :func:`forward_eight`: ``residual`` (8, n) into ``gradient`` (G, E*8), float64."""
+    # (4 or 1, E * 8) partial sums in float32, moved to float64 after every FLUSH rows
     tables = np.empty((4 if alone else 1, gradient.shape[1]), np.float32)
     for subset in range(starts.size - 1):
         total = gradient[subset_group[subset]]
@@ -208,6 +212,7 @@ def binned_adjoint(ones, dense, dense_columns, start, stop, scores, thresholds, 
     """
     sums[:] = 0
     for i in range(start, stop):
+        # b thresholds lie below the score: a hinge max(s - t_q, 0) is on for the rows of bins q + 1, ..., Q
         b = np.searchsorted(thresholds, scores[i])
         sums[b, 0] += 1
         for f in range(len(ones)):

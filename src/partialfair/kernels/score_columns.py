@@ -39,6 +39,8 @@ def pack(effective, members, coded):
     for g in range(groups):
         for e in range(members.shape[0]):
             for c in range(lanes):
+                # coded[g, e] = sum of the weights that combination e stands for: a row then needs F' additions instead
+                # of its ones
                 total = 0.0
                 for m in range(members.shape[1]):
                     total += effective[c, g, members[e, m]]
@@ -73,6 +75,7 @@ def hinge_rows(scores, start, stop, threshold, weight, residual):
         block = scores[low : min(low + SUM_BLOCK, stop)]
         out = residual[low : min(low + SUM_BLOCK, stop)]
         for i in range(block.size):
+            # residual += weight / n_s 1[s > t]: derivative of weight H[s, q] by the scores
             out[i] += step if block[i] > t else np.float32(0)
         count += lane_above(block, t)
     return count / (stop - start)
@@ -95,6 +98,7 @@ def compute_scores(design, params, effective, packed, scores, active, alone):
         active: (C,) columns whose scores are wanted; alone: whether eight columns are computed as each would be alone.
     """
     codes, dense, dense_columns, starts, subset_group, members = design
+    # w_g = theta_0 + theta_g, coded for all columns c side by side, then s_i = w_g . (1, x_i)
     for c in range(params.shape[0]):
         effective_weights(params[c], effective.shape[1], effective[c])
     pack(effective, members, packed)
@@ -113,6 +117,8 @@ def add_side_rows(i, side, chosen, factor, scores, starts, thresholds, aux_index
     """
     weight, subset, threshold, _ = side
     for j in range(weight.shape[1]):
+        # by the chain rule through H[s, q] at the attained alternative; t_q = shift_q + aux moves by minus the share
+        # above
         s, q = subset[i, j, chosen[j]], threshold[i, j, chosen[j]]
         step = factor * weight[i, j]
         if s >= 0 and step != 0 and starts[s + 1] > starts[s]:

@@ -28,6 +28,7 @@ def forward(starts, columns, entries, rows, table, width, hidden, scores):
         hidden: output (B, h, R), values of the hidden units; scores: output (B, R).
     """
     runs = table.shape[1]
+    # rows of the table: p h input weights, then b at ``bias``, v at ``bias + h``, v_0 last
     bias = table.shape[0] - 2 * width - 1
     last = table.shape[0] - 1
     # The units of all runs lie side by side: one long loop instead of many short ones.
@@ -35,6 +36,7 @@ def forward(starts, columns, entries, rows, table, width, hidden, scores):
     for i in range(rows.size):
         activations = hidden[i].reshape(-1)
         activations[:] = flat[bias * runs : bias * runs + units]
+        # b_k + sum_j x_j w_jk, over the row's entries
         for position in range(starts[rows[i]], starts[rows[i] + 1]):
             x, offset = entries[position], columns[position] * units
             weights = flat[offset : offset + units]
@@ -76,6 +78,7 @@ def backward(starts, columns, entries, rows, table, width, hidden, scores, resid
                 gradient[bias + width + k, r] += delta[r] * z
                 inner[k, r] = delta[r] * table[bias + width + k, r] * (z * (1.0 - z))
                 gradient[bias + k, r] += inner[k, r]
+        # by w_jk: x_j delta v_k z_k (1 - z_k)
         for position in range(starts[rows[i]], starts[rows[i] + 1]):
             x, offset = entries[position], columns[position] * units
             slope = flat[offset : offset + units]
@@ -94,6 +97,7 @@ def proximal_step(table, gradient, centre, eta, proximal, radius):
     count, runs = table.shape
     norm, shrink = np.zeros(runs), np.empty(runs)
     for r in range(runs):
+        # x-step of equation (25) with d_x = rho / 2 |x - centre|^2, in closed form
         shrink[r] = 1.0 + eta[r] * proximal
     for j in range(count):
         for r in range(runs):
@@ -101,6 +105,7 @@ def proximal_step(table, gradient, centre, eta, proximal, radius):
             table[j, r] = entry
             norm[r] += entry * entry
     for r in range(runs):
+        # projection on the ball |x| <= radius
         shrink[r] = 1.0
         if norm[r] > radius * radius:
             shrink[r] = radius / np.sqrt(norm[r])

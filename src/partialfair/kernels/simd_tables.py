@@ -37,6 +37,8 @@ def _vector_at(builder: Builder, pointer: Value, index: Value) -> Value:
 
 def turned(builder: Builder, rows: list[Value]) -> list[Value]:
     """Eight vectors of the first entries, the second, ..., of eight vectors: exchanges of halves, quarters, entries."""
+    # Transpose an 8 x 8 block in three passes: exchange halves (4), quarters (2), then single entries (1) of rows k, k
+    # + step.
     step = LANES // 2
     while step:
         for k in (k for k in range(LANES) if not k & step):
@@ -65,6 +67,8 @@ class _Columns:
         """The lanes of each of a number of rows."""
         builder = self.builder
         if rows == LANES:
+            # eight rows of a column are contiguous: one load per column, then a transpose puts the columns of a row
+            # side by side
             lanes = [_vector_at(builder, self.pointer, self._index(lane, row)) for lane in range(LANES)]
             return turned(builder, [builder.load(lane, align=4) for lane in lanes])
         vectors = [ir.Constant(VECTOR, ir.Undefined)] * rows
@@ -79,6 +83,7 @@ class _Columns:
         """Adjoint of :meth:`load`."""
         builder = self.builder
         if len(vectors) == LANES:
+            # a transpose is its own inverse: rows back to columns, one store per column
             for lane, vector in enumerate(turned(builder, vectors)):
                 builder.store(vector, _vector_at(builder, self.pointer, self._index(lane, row)), align=4)
             return
@@ -99,6 +104,7 @@ class _Codes:
     def entries(self, code: Value, row: Value, table: Value) -> Value:
         """Pointer to the eight entries of a table at a row's position of this code."""
         builder = self.builder
+        # codes are (F, n): code f of row i stands at f n + i; the table has eight numbers at 8 position
         index = builder.add(builder.mul(code, self.length), row)
         position = builder.zext(builder.load(builder.gep(self.pointer, [index])), INDEX)
         return _vector_at(builder, table, builder.mul(position, _number(LANES)))
@@ -109,6 +115,7 @@ def _in_turns(
 ) -> None:
     """Call ``visit(row, rows)`` for as many rows at a time as the first size says, then, for what is left, the next."""
     for rows in sizes:
+        # whole groups of this many rows (a power of two, so a mask rounds down)
         end = builder.add(start, builder.and_(builder.sub(stop, start), _number(-rows)))
         with cgutils.for_range_slice(builder, start, end, _number(rows), INDEX) as (row, _):
             visit(row, rows)
@@ -120,6 +127,7 @@ def _gather(builder: Builder, start: Value, stop: Value, codes: _Codes, table: A
     totals = [cgutils.alloca_once(builder, VECTOR) for _ in range(LANES)]
 
     def visit(row: Value, rows: int) -> None:
+        # totals[k] has the eight sums of row k, which begin at the intercept and take one code after the other
         for total in totals[:rows]:
             builder.store(intercept, total)
         with cgutils.for_range(builder, codes.count, intp=INDEX) as loop:
@@ -144,6 +152,7 @@ def _gather_pairs(builder: Builder, start: Value, stop: Value, codes: _Codes, ta
     def visit(row: Value, rows: int) -> None:
         for total, vector in zip(totals, scores.load(row, rows), strict=False):
             builder.store(vector, total)
+        # scores += table[code f] + table[code f + 1]: the two are added first, as forward_one does
         even = builder.and_(codes.count, _number(-2))
         with cgutils.for_range_slice(builder, _number(0), even, _number(2), INDEX) as (code, _):
             add(row, rows, [code, builder.add(code, _number(1))])
@@ -156,6 +165,8 @@ def _gather_pairs(builder: Builder, start: Value, stop: Value, codes: _Codes, ta
 
 def _scatter(builder: Builder, start: Value, stop: Value, codes: _Codes, tables: Any, residual: _Columns) -> None:
     count, length = cgutils.unpack_tuple(builder, tables.shape, 2)
+    # With four tables, row k of a turn adds to table k, so that neighbouring rows with one code do not wait for each
+    # other; with one table all offsets are 0.
     one_table = builder.icmp_signed("==", count, _number(1))
     offsets = [_number(0), *(builder.select(one_table, _number(0), builder.mul(_number(k), length)) for k in (1, 2, 3))]
     pointers = [builder.gep(tables.data, [offset]) for offset in offsets]

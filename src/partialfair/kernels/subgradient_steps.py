@@ -36,6 +36,7 @@ def largest_constraint(convex, concave, means, chosen, work):
     k_weight, k_subset, k_threshold, k_constant = concave
     best, worst = -1, -np.inf
     for i in range(weight.shape[0]):
+        # f_i = f+_i - f-_i of problem (27), not linearised
         value = side_value(i, weight, subset, threshold, constant, means, work[0])
         value -= side_value(i, k_weight, k_subset, k_threshold, k_constant, means, work[1])
         if value > worst:
@@ -85,6 +86,7 @@ def subgradient_steps(
     scores, residual = work
     lanes, rows, width = params.shape
     groups = design[4].max() + 1
+    # to work in, allocated once: weights by group (C, G, d+2), coded weights and gradients (G, E*C), hinge means (S, Q)
     effective = np.zeros((lanes, groups, width + 1))
     packed = np.zeros((groups, len(members) * lanes), np.float32)
     coded = np.empty((groups, len(members) * lanes))
@@ -98,6 +100,7 @@ def subgradient_steps(
     length = np.zeros(lanes)
     residual[:] = 0
     for _ in range(steps):
+        # one pass over the rows for the scores of all columns, then each column decides on its own residual
         compute_scores(design, params, effective, packed, scores, active, alone)
         aux_gradient[:] = 0
         for c in range(lanes):
@@ -109,11 +112,12 @@ def subgradient_steps(
             i, worst = largest_constraint(convex, concave, means, chosen, scratch)
             factor = 1.0
             if constant[c] > 0:
-                # Regularization: the derivative of f0 by the scores, to which that of weight f_i is added below
+                # Regularization, equations (114) and (119): the derivative of f0 by the scores, to which that of
+                # weight max_i f_i is added below
                 factor = weight[c]
                 logistic(scores[c], y, 1.0 / y.size, residual[c])
             else:
-                # SSG: eps_t = static + diminishing / (t + 1)
+                # SSG, Algorithm 3, lines 4 to 7, with eps_t = static + diminishing / (t + 1)
                 eps = static[c] + diminishing[c] / (taken[c] + 1)
                 if worst <= eps:
                     loss = logistic(scores[c], y, 1.0 / y.size, residual[c])
@@ -138,7 +142,7 @@ def subgradient_steps(
                 continue
             by_parameters(gradient[c], direction[c])
             taken[c] += 1
-            # the constant step, or eps_t / |h|^2 and f_i / |h|^2
+            # the constant step, or by Algorithm 3, lines 6 and 10, eps_t / |h|^2 and f_i / |h|^2
             step = constant[c]
             if step == 0:
                 square = squared_norm(direction[c], aux_gradient[c])

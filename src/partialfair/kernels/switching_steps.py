@@ -111,6 +111,7 @@ def switching_steps(
     scores, residual = work
     lanes, rows, width = params.shape
     groups = subset_group.max() + 1
+    # to work in, allocated once: weights by group (C, G, d+2), coded weights and gradients (G, E*C), hinge means (S, Q)
     effective = np.zeros((lanes, groups, width + 1))
     packed = np.zeros((groups, len(members) * lanes), np.float32)
     coded = np.empty((groups, len(members) * lanes))
@@ -126,12 +127,13 @@ def switching_steps(
     direction = np.empty((rows, width))
     residual[:] = 0
     for _ in range(steps):
+        # one pass over the rows for the scores of all columns, then each column decides on its own residual
         compute_scores(design, params, effective, packed, scores, active, alone)
         aux_gradient[:] = 0
         for c in range(lanes):
             if not active[c]:
                 continue
-            # g_max(v) and the index i that attains it
+            # line 4: g_max(v) and the index i that attains it, equations (31) and (32)
             program_thresholds(shift, aux_index, aux[c], thresholds)
             hinge_means(scores[c], starts, thresholds, means)
             linearised_means(offset[c], slope[c], fraction[c], effective[c], subset_group, thresholds, linear)
@@ -139,7 +141,8 @@ def switching_steps(
             minus = (concave[0], concave[1], concave[2], concave[3][c])
             i, worst = largest_majorant(plus, minus, anchor_choice[c], means, linear, chosen, scratch)
             if worst <= tolerance[c]:
-                # feasible up to eps: the residual is the derivative of f0 by the scores
+                # lines 4, 5 and 10: within eps the step follows f0, whose derivative by the scores is the residual;
+                # of the points within eps that of the least loss is kept
                 violated[c] = -1
                 loss = logistic(scores[c], y, 1.0 / y.size, residual[c])
                 if loss < best_loss[c]:
@@ -147,7 +150,7 @@ def switching_steps(
                     best_params[c] = params[c]
                     best_aux[c] = aux[c]
                 continue
-            # infeasible: the residual is the derivative of f+_i by the scores, at the alternatives that attain it
+            # line 7: else it follows g_i, whose convex part f+_i gives the residual, at the alternatives that attain it
             violated[c], value[c] = i, worst
             residual[c, :] = 0
             add_side_rows(
@@ -160,12 +163,13 @@ def switching_steps(
                 continue
             i = violated[c]
             if i >= 0:
+                # the majorant's linear part, whose slope has been precomputed at the anchor
                 subtract_linearisation(
                     i, concave, anchor_choice[c], slope[c], fraction[c], aux_index, subset_group, gradient[c],
                     aux_gradient[c],
                 )  # fmt: skip
             by_parameters(gradient[c], direction)
-            # |h|^2, and the step eps / |h|^2 or g_max / |h|^2
+            # lines 5 and 7: h by theta and by the thresholds, and the length eps / |h|^2 or g_max / |h|^2
             square = lane_dot(aux_gradient[c], aux_gradient[c])
             for r in range(rows):
                 square += lane_dot(direction[r], direction[r])

@@ -23,8 +23,10 @@ def weighted_logistic(scores, y, weight, residual):
         out = residual[low : low + _BLOCK]
         _exponentials(s, label, work[: s.size], e[: s.size])
         for i in range(s.size):
+            # log(1 + exp(x)) = max(x, 0) + log(1 + e) with e = exp(-|x|)
             x = -label[i] * s[i]
             top = 1.0 if x > 0 else e[i]
+            # derivative by the score: -w y / (1 + exp(y s)) = -w y exp(x) / (1 + exp(x)), written without overflow
             out[i] = -w[i] * label[i] * top / (1.0 + e[i])
             t = e[i] / (2.0 + e[i])
             q = t * t

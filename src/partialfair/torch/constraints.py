@@ -85,7 +85,7 @@ class BatchConstraint(nn.Module):  # type: ignore[misc]
             raise ConfigError(
                 f"constraint {constraint!r} compares no mean shares or losses of groups, which is what batches can give"
             )
-        self.n_groups, self.width, self.labels = n_groups, width, _whole(means.labels)
+        self.n_groups, self.width, self.labels = n_groups, width, _full_labels(means.labels)
         self.process_group = process_group
         self.of_losses = isinstance(means, LossMeans)
         self.thetas = nn.Parameter(torch.as_tensor(means.start * width, dtype=torch.get_default_dtype()))
@@ -103,8 +103,8 @@ class BatchConstraint(nn.Module):  # type: ignore[misc]
             self._register("moving", _floats(program.aux_index != NONE))
             self._register("shift", _floats(program.shift * width))
         scale = 1.0 if self.of_losses else width
-        for part, values in zip(_PARTS, _table(sides, scale, means.n_strata, n_features), strict=True):
-            self._register(part, values)
+        for name, values in zip(_PARTS, _table(sides, scale, means.n_strata, n_features), strict=True):
+            self._register(name, values)
         self._register("used", _floats(_used(sides, means.n_strata)))
 
     def forward(self, scores: Tensor, group: Tensor, y: Tensor | None = None) -> Tensor:
@@ -113,15 +113,16 @@ class BatchConstraint(nn.Module):  # type: ignore[misc]
         Args:
             scores: scores with their graph, one column at most.
             group: codes 0..G-1.
-            y: labels, positive where larger than 0.
+            y: labels 0 and 1, or -1 and 1, of any type.
 
         Raises:
-            DataError: groups or labels that are no tensor or missing, lengths that differ, or a code out of range.
+            DataError: scores, groups or labels that are no tensor of such numbers or missing, lengths that differ, or a
+                code out of range.
         """
-        convex, concave = self.parts(scores, group, y)
+        convex, concave = self.convex_parts(scores, group, y)
         return convex - concave
 
-    def parts(
+    def convex_parts(
         self, scores: Tensor, group: Tensor, y: Tensor | None = None, thetas: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
         """Two functions (m,), convex in scores and thresholds, whose difference the values are.
@@ -133,11 +134,16 @@ class BatchConstraint(nn.Module):  # type: ignore[misc]
             scores, group, y: see :meth:`forward`.
             thetas: (P,) thresholds in place of the module's own.
         """
+        if not isinstance(scores, Tensor) or not scores.is_floating_point():
+            kind = scores.dtype if isinstance(scores, Tensor) else type(scores).__name__
+            raise DataError(f"scores are of type {kind}; pass a floating-point tensor, as the network gives them")
         with torch.autocast(scores.device.type, enabled=False):
             wide = scores.float() if scores.dtype in (torch.float16, torch.bfloat16) else scores
-            return self._parts(wide.reshape(-1), group, y, thetas)
+            return self._convex_parts(wide.reshape(-1), group, y, thetas)
 
-    def _parts(self, scores: Tensor, group: Tensor, y: Tensor | None, thetas: Tensor | None) -> tuple[Tensor, Tensor]:
+    def _convex_parts(
+        self, scores: Tensor, group: Tensor, y: Tensor | None, thetas: Tensor | None
+    ) -> tuple[Tensor, Tensor]:
         cells, positive = self._cells(scores, group, y)
         wrong = f"group codes must lie in 0..{self.n_groups - 1}; pass n_groups as large as they go"
         # A GPU would notice a wrong place too late, and then serve this process no more.
@@ -157,9 +163,9 @@ class BatchConstraint(nn.Module):  # type: ignore[misc]
             features = torch.relu(scores[:, None] - thresholds.to(scores.dtype))
         complete = bool(counts.all())
         means = self._over_replicas(member.T @ features) / (counts if complete else counts.clamp(min=1))[:, None]
-        found = nn.functional.pad(means.reshape(-1), (0, 1))[self.place] + self.constant  # (2 m, J, L)
-        found = found.squeeze(2) if found.shape[2] == 1 else found.amax(dim=2)
-        sides = (self.weight * found).sum(dim=1).view(2, -1)
+        alternatives = nn.functional.pad(means.reshape(-1), (0, 1))[self.place] + self.constant  # (2 m, J, L)
+        alternatives = alternatives.squeeze(2) if alternatives.shape[2] == 1 else alternatives.amax(dim=2)
+        sides = (self.weight * alternatives).sum(dim=1).view(2, -1)
         if not complete:
             sides = sides * (self.used @ (counts == 0).to(self.used.dtype) == 0)
         return sides[0], sides[1]
@@ -177,9 +183,9 @@ class BatchConstraint(nn.Module):  # type: ignore[misc]
         Raises:
             ConfigError: the family has constraints without an opposite one.
         """
-        first, second, _ = self._pairs
+        upper, lower, _ = self._pairs
         values = self(scores, group, y)
-        return (values[first] - values[second]) / 2
+        return (values[upper] - values[lower]) / 2
 
     @property
     def slack(self) -> Tensor:
@@ -212,9 +218,9 @@ class BatchConstraint(nn.Module):  # type: ignore[misc]
         opposite &= ~torch.eye(len(values), dtype=torch.bool)
         if not bool((opposite.sum(dim=1) == 1).all()):
             raise ConfigError("these constraints are no pairs of opposite bounds on a gap; use their values")
-        first, second = torch.nonzero(opposite.triu()).T
-        slack = -sums[first, second, 0] / 2
-        return first.to(self.place.device), second.to(self.place.device), slack.to(self.weight)
+        upper, lower = torch.nonzero(opposite.triu()).T
+        slack = -sums[upper, lower, 0] / 2
+        return upper.to(self.place.device), lower.to(self.place.device), slack.to(self.weight)
 
     def _over_replicas(self, sums: Tensor) -> Tensor:
         """Sums over the rows of all replicas.
@@ -225,27 +231,25 @@ class BatchConstraint(nn.Module):  # type: ignore[misc]
         if self.process_group is None:
             return sums
         replicas = n_replicas(self.process_group)
-        whole = replicas * mean_over_replicas(sums, self.process_group)
-        return whole + replicas * (sums - sums.detach())
+        total = replicas * mean_over_replicas(sums, self.process_group)
+        return total + replicas * (sums - sums.detach())
 
     def _cells(self, scores: Tensor, group: Tensor, y: Tensor | None) -> tuple[Tensor, Tensor | None]:
         """Group and label (n,) of every row as one number, and whether the label is positive."""
-        for name, given in (("group", group), ("y", y)):
-            if given is not None and not isinstance(given, Tensor):
+        for name, column in (("group", group), ("y", y)):
+            if column is not None and not isinstance(column, Tensor):
                 raise DataError(
-                    f"{name} is a {type(given).__name__}; pass a tensor: codes 0..{self.n_groups - 1} for groups, "
+                    f"{name} is a {type(column).__name__}; pass a tensor: codes 0..{self.n_groups - 1} for groups, "
                     "numbers for labels"
                 )
         codes = group.reshape(-1)
         if codes.is_complex() or (codes.is_floating_point() and bool((codes != codes.floor()).any())):
             raise DataError("group holds numbers that are not whole or NaN; pass a code for every row")
-        if y is not None and (y.is_complex() or (y.is_floating_point() and bool(y.isnan().any()))):
-            raise DataError("y holds NaN, which is no label; pass a label for every row, or leave such rows out")
         if codes.shape != scores.shape or (y is not None and y.shape.numel() != scores.numel()):
             raise DataError(f"scores has {scores.numel()} rows; pass as many group codes and labels")
         cells = 2 * codes.long()
         if y is not None:
-            positive = y.reshape(-1) > 0
+            positive = _positive(y.reshape(-1), scores.dtype)
             return cells + positive, positive
         if self.needs_labels:
             raise DataError("this constraint compares rows of one label; pass the labels y")
@@ -253,6 +257,23 @@ class BatchConstraint(nn.Module):  # type: ignore[misc]
 
     def _register(self, name: str, values: Tensor) -> None:
         self.register_buffer(name, values, persistent=False)
+
+
+def _positive(y: Tensor, dtype: torch.dtype) -> Tensor:
+    """Whether labels (n,), 0 and 1 or -1 and 1, are 1.
+
+    Raises:
+        DataError: other labels, for instance smoothed ones: 0.05 is no positive label.
+    """
+    if y.dtype == torch.bool:
+        return y
+    labels = y.real.to(dtype) if y.is_complex() else y.to(dtype)
+    positive = labels == 1
+    if y.is_complex() or not bool((positive | (labels == 0) | (labels == -1)).all()):
+        if y.is_floating_point() and bool(y.isnan().any()):
+            raise DataError("y holds NaN, which is no label; pass a label for every row, or leave such rows out")
+        raise DataError(f"y holds labels like {y[~positive][:3].tolist()}; pass 0 and 1, or -1 and 1")
+    return positive
 
 
 _PARTS = ("weight", "place", "constant")
@@ -263,23 +284,23 @@ def _table(sides: tuple[Side, Side], width: float, n_strata: int, n_features: in
     terms, choices = (max(side.subset.shape[axis] for side in sides) for axis in (1, 2))
     weights, places, constants = [], [], []
     for side in sides:
-        m, more, others = len(side.weight), terms - side.subset.shape[1], choices - side.subset.shape[2]
-        place = np.where(side.subset == NONE, n_strata * n_features, side.subset * n_features + side.threshold)
-        constant = np.concatenate([side.constant, np.full((m, side.subset.shape[1], others), -np.inf)], axis=2)
-        wide = ((0, 0), (0, more), (0, 0))
+        m, more_terms, more_choices = len(side.weight), terms - side.subset.shape[1], choices - side.subset.shape[2]
+        positions = np.where(side.subset == NONE, n_strata * n_features, side.subset * n_features + side.threshold)
+        constant = np.concatenate([side.constant, np.full((m, side.subset.shape[1], more_choices), -np.inf)], axis=2)
+        wide = ((0, 0), (0, more_terms), (0, 0))
         weights.append(np.pad(side.weight / width, wide[:2]))
         constants.append(np.pad(constant * width, wide))
-        places.append(np.pad(place, (*wide[:2], (0, others)), constant_values=n_strata * n_features))
+        places.append(np.pad(positions, (*wide[:2], (0, more_choices)), constant_values=n_strata * n_features))
     return _floats(np.concatenate(weights)), torch.as_tensor(np.concatenate(places)), _floats(np.concatenate(constants))
 
 
 def _used(sides: tuple[Side, Side], n_strata: int) -> Any:
     """Which strata (m, S) a constraint looks at."""
-    found = np.zeros((len(sides[0].weight), n_strata), bool)
+    used = np.zeros((len(sides[0].weight), n_strata), bool)
     for side in sides:
         rows, _, _ = np.nonzero(side.subset >= 0)
-        found[rows, side.subset[side.subset >= 0]] = True
-    return found
+        used[rows, side.subset[side.subset >= 0]] = True
+    return used
 
 
 def _loss_sides(means: LossMeans) -> tuple[Side, Side]:
@@ -300,7 +321,7 @@ def is_finite(value: Any) -> bool:
     return isinstance(value, int | float | np.number) and not isinstance(value, bool) and math.isfinite(value)
 
 
-def _whole(labels: Sequence[str]) -> tuple[str, ...]:
+def _full_labels(labels: Sequence[str]) -> tuple[str, ...]:
     """Labels in full: "... <= b" goes on from the label before it."""
     full: list[str] = []
     for label in labels:

@@ -16,7 +16,7 @@ from partialfair.algorithms import stochastic_steps as steps
 from partialfair.algorithms.ghost_subproblem import Subproblem, general_direction, level_weight, pair_direction
 from partialfair.errors import ConfigError, DataError
 from partialfair.torch.constraints import is_finite
-from partialfair.torch.derivatives import flat_derivative
+from partialfair.torch.derivatives import flat_derivative, require_graph, scalar_of, vector_of
 from partialfair.torch.replicas import mean_over_replicas
 
 Sample: TypeAlias = Callable[[int], tuple[Tensor, Tensor]]
@@ -70,6 +70,8 @@ class StochasticGhost:
         if not 0 < radius <= box:
             raise ConfigError(f"radius is {radius}; use a positive number up to box, {box}")
         self.params = list(params)
+        if not all(isinstance(p, Tensor) for p in self.params):
+            raise ConfigError("params holds other things than tensors; pass network.parameters()")
         self.success, self.largest, self.slack, self.process_group = success, largest, slack, process_group
         self.options = Subproblem(weight=weight, box=box, mixing=mixing, radius=radius)
 
@@ -92,9 +94,11 @@ class StochasticGhost:
         level = self.draw_level() if level is None else level
         direction = self._direction(*self._linear(sample, 1))
         halves = [self._linear(sample, 2**level) for _ in (0, 1)]
-        joint = tuple((first + second) / 2 for first, second in zip(*halves, strict=True))
-        part = sum(self._direction(*half) for half in halves) / 2
-        self._add(steps.multilevel(direction, self._direction(*joint), part, level_weight(level, self.success)))
+        joint = tuple((odd + even) / 2 for odd, even in zip(*halves, strict=True))
+        half_direction = sum(self._direction(*half) for half in halves) / 2
+        self._add(
+            steps.multilevel(direction, self._direction(*joint), half_direction, level_weight(level, self.success))
+        )
 
     @torch.no_grad()  # type: ignore[untyped-decorator]
     def full_backward(self, loss: Tensor, values: Tensor) -> None:
@@ -107,10 +111,10 @@ class StochasticGhost:
             loss, values = _drawn(sample, size)
             if self.slack is not None:
                 _require_pair(values, self.slack)
-            differentiated = list(values.reshape(-1))[: None if self.slack is None else 1]
+            differentiated = list(values)[: None if self.slack is None else 1]
         params = self._trained
         jacobian = torch.stack([flat_derivative(value, params) for value in differentiated]).cpu().numpy()
-        return flat_derivative(loss, params).cpu().numpy(), jacobian, values.detach().reshape(-1).cpu().numpy()
+        return flat_derivative(loss, params).cpu().numpy(), jacobian, values.detach().cpu().numpy()
 
     @property
     def _trained(self) -> list[Tensor]:
@@ -129,8 +133,8 @@ class StochasticGhost:
     def _add(self, direction: Any) -> None:
         flat = mean_over_replicas(torch.from_numpy(np.ascontiguousarray(-direction)), self.process_group)
         parameters = self._trained
-        for p, part in zip(parameters, flat.split([p.numel() for p in parameters]), strict=True):
-            moved = part.to(p).view_as(p)
+        for p, step in zip(parameters, flat.split([p.numel() for p in parameters]), strict=True):
+            moved = step.to(p).view_as(p)
             p.grad = moved.clone() if p.grad is None else p.grad + moved
 
 
@@ -156,13 +160,18 @@ class GhostDecay(LRScheduler):  # type: ignore[misc]
 
 def _drawn(sample: Sample, size: int) -> tuple[Tensor, Tensor]:
     try:
-        return sample(size)
+        loss, values = sample(size)
     except ValueError as error:
         if size == 1 and "more than 1 value per channel" in str(error):
             raise ConfigError(
                 "Stochastic Ghost draws single rows, which batch normalisation cannot train on; call network.eval()"
             ) from error
         raise
+    vector = vector_of(values)
+    scalar = scalar_of(loss)
+    require_graph(vector)
+    require_graph(scalar, name="numbers as the loss")
+    return scalar, vector
 
 
 def _require_pair(values: Tensor, slack: float) -> None:

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from partialfair.algorithms import stochastic_steps as steps
 from partialfair.errors import ConfigError
-from partialfair.torch.derivatives import flat_derivative
+from partialfair.torch.derivatives import flat_derivative, require_graph, scalar_of
 from partialfair.torch.multipliers import Evaluation, Multipliers, Values
 from partialfair.torch.replicas import n_replicas
 from partialfair.torch.rules import Ascent, Plada, Switching, Weights
@@ -29,6 +29,8 @@ class Lagrangian:
     """
 
     def __init__(self, multipliers: Multipliers) -> None:
+        if not isinstance(multipliers, Multipliers):
+            raise ConfigError(f"a {type(multipliers).__name__} has no multipliers; pass Multipliers(m, rule)")
         self.multipliers = multipliers
         self._of_batch: Evaluation | None = None
 
@@ -56,13 +58,22 @@ class Lagrangian:
             which: numbers (j,) of the constraints that all values are of, where a step looks at some of them only.
 
         Raises:
-            DataError: numbers that are not finite, or values of another number of constraints than the multipliers are.
+            DataError: numbers that are not finite, values without a graph or of another number of constraints than the
+                multipliers are, or a loss of several numbers.
+            ConfigError: ``strict``, ``again`` or ``which`` inside :meth:`hold`, which has them.
         """
-        duals = self.multipliers
+        duals, evaluation = self.multipliers, self._of_batch
+        if evaluation is not None:
+            if any(argument is not None for argument in (strict, again, which)):
+                raise ConfigError("strict, again and which are those of the whole batch; pass them to hold")
+            which = evaluation.which
+        else:
+            which = duals.chosen(which)
         if isinstance(duals.rule, Switching):
             return self._switched(loss, values, strict, again, which)
-        scalar, vector = _computed(loss), duals.gathered(_computed(values))
-        evaluation = self._of_batch
+        scalar, vector = scalar_of(_computed(loss), duals.where), duals.gathered(_computed(values), which)
+        if scalar.requires_grad:
+            require_graph(vector, duals.where)
         if evaluation is None:
             evaluation = self._weighed(scalar, vector, strict, again, which)
         total = self._combined(scalar, vector, evaluation)
@@ -79,10 +90,11 @@ class Lagrangian:
         duals = self.multipliers
         if isinstance(duals.rule, Plada) and duals.rule.theta_step == "prox_linear":
             raise ConfigError("a prox-linear step needs the derivatives of the whole batch at once; use 'linearised'")
-        with torch.no_grad():
-            vector = duals.gathered(_computed(strict))
-            second = None if again is None else duals.gathered(_computed(again))
-        evaluation = _weigh(duals, vector, second, which)
+        if self._of_batch is not None:
+            raise ConfigError("hold inside hold: the weights are held already; leave the outer one first")
+        which = duals.chosen(which)
+        vector, quadratic = self._draws(None, strict, again, which)
+        evaluation = _weigh(duals, vector, quadratic, which)
         if isinstance(duals.rule, Switching):
             evaluation.on_loss = _decided(duals, vector, which).on_loss
         self._checked(evaluation.weights.constraints.sum(), None, evaluation)
@@ -92,15 +104,22 @@ class Lagrangian:
         finally:
             self._of_batch = None
 
+    @torch.no_grad()  # type: ignore[untyped-decorator]
+    def _draws(
+        self, values: Tensor | None, strict: Source | None, again: Source | None, which: Tensor | None
+    ) -> tuple[Any, Tensor | None]:
+        """Values that decide, by default those whose derivative is taken, and those of the quadratic term."""
+        gathered = self.multipliers.gathered
+        decisive = values if strict is None else gathered(_computed(strict), which)
+        return decisive, None if again is None else gathered(_computed(again), which)
+
     def _weighed(
         self, loss: Tensor, values: Tensor, strict: Source | None, again: Source | None, which: Tensor | None
     ) -> Evaluation:
         duals = self.multipliers
-        with torch.no_grad():
-            decisive = values if strict is None else duals.gathered(_computed(strict))
-            second = None if again is None else duals.gathered(_computed(again))
-        evaluation = _weigh(duals, decisive, second, which)
-        evaluation.apart = decisive is not values or second is not None
+        decisive, quadratic = self._draws(values, strict, again, which)
+        evaluation = _weigh(duals, decisive, quadratic, which)
+        evaluation.apart = strict is not None or again is not None
         if isinstance(duals.rule, Plada) and duals.rule.theta_step == "prox_linear":
             return _prox_linear(duals, evaluation, loss, values)
         return evaluation
@@ -110,7 +129,7 @@ class Lagrangian:
         total: Tensor = loss + (weights.to(values.dtype) * values).sum()
         duals = self.multipliers
         if duals.searched and isinstance(duals.rule, Ascent):
-            term = duals.rule.value(duals._part(evaluation.which)[0], evaluation.weights, evaluation.strict)
+            term = duals.rule.value(duals._state_of(evaluation.which)[0], evaluation.weights, evaluation.strict)
             total = total + (loss + term - total).detach()
         return total
 
@@ -124,16 +143,16 @@ class Lagrangian:
         evaluation, vector = self._of_batch, None
         if evaluation is None:
             if strict is None:
-                vector = duals.gathered(_computed(values))
-            with torch.no_grad():
-                decisive = vector if strict is None else duals.gathered(_computed(strict))
+                vector = duals.gathered(_computed(values), which)
+            decisive, _ = self._draws(vector, strict, None, which)
             evaluation = _decided(duals, decisive, which)
         if evaluation.on_loss:
-            total = _computed(loss)
+            total = scalar_of(_computed(loss), duals.where)
             self._checked(total, total, evaluation)
             return total
         if vector is None:
-            vector = duals.gathered(_computed(values))
+            vector = duals.gathered(_computed(values), which)
+        require_graph(vector, duals.where)
         if self._of_batch is None:  # the worst of the draw whose derivative is taken
             worst = _weigh(duals, vector, None, which)
             evaluation = Evaluation(evaluation.strict, worst.strict, which, worst.weights, on_loss=False)
@@ -160,8 +179,8 @@ def _weigh(duals: Multipliers, strict: Tensor, again: Tensor | None, which: Tens
 @torch.no_grad()  # type: ignore[untyped-decorator]
 def _decided(duals: Any, strict: Tensor, which: Tensor | None) -> Evaluation:
     """Whether a switching method steps on the loss; weights are left to a step on a constraint."""
-    strict = duals._read(strict, which)
-    on_loss = bool(duals.rule.holds(strict, duals.steps, duals._part(which)[1]))
+    strict = duals._read(strict)
+    on_loss = bool(duals.rule.holds(strict, duals.steps, duals._state_of(which)[1]))
     return Evaluation(strict, strict, which, Weights(strict, {}), on_loss)
 
 

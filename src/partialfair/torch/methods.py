@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.optim import Optimizer
 
 from partialfair.torch.lagrangian import Lagrangian
-from partialfair.torch.multiplier_model import MultiplierModel, multiplier_network
+from partialfair.torch.multiplier_model import MultiplierModel, multiplier_network, require_descriptions
 from partialfair.torch.multipliers import Constraints, Multipliers
 from partialfair.torch.rules import Plada, Slacks, Switching
 from partialfair.torch.smoothing import smoothed
@@ -74,6 +74,7 @@ def multiplier_model(
         hidden: widths of the multiplier network; rate: step of its Adagrad.
         settings: of :class:`~partialfair.torch.multiplier_model.MultiplierModel`.
     """
+    require_descriptions(descriptions)
     network = multiplier_network(descriptions.shape[1], hidden).to(descriptions)
     dual_optimiser = torch.optim.Adagrad(network.parameters(), rate)
     model = MultiplierModel(constraints, descriptions, network, dual_optimiser, **settings)

@@ -222,14 +222,14 @@ class PartialFairModule(NeuralNetBinaryClassifier):  # type: ignore[misc]
         if sensitive_features is None:
             raise DataError("sensitive_features is missing; pass the group of every row")
         codes = intake.known_groups(sensitive_features, list(self.groups_), WHAT)
-        given = np.asarray(y)
-        unknown = sorted(set(np.unique(given).tolist()) - set(self.classes_.tolist()))
+        labels = np.asarray(y)
+        unknown = sorted(set(np.unique(labels).tolist()) - set(self.classes_.tolist()))
         if unknown:
             raise DataError(f"y has labels {unknown[:5]}, those of the first fit were {self.classes_.tolist()}")
-        if len(codes) != len(given):
-            raise DataError(f"{WHAT} has {len(codes)} rows, y has {len(given)}; pass one group per row")
+        if len(codes) != len(labels):
+            raise DataError(f"{WHAT} has {len(codes)} rows, y has {len(labels)}; pass one group per row")
         inputs = X if isinstance(X, Mapping) else {FEATURES: X}
-        return {**inputs, CODES: codes}, (given == self.classes_[1]).astype(np.float32)
+        return {**inputs, CODES: codes}, (labels == self.classes_[1]).astype(np.float32)
 
 
 def _numbers(X: Any) -> Any:

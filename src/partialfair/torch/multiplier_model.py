@@ -33,6 +33,7 @@ class MultiplierModel(Multipliers):
         ConfigError: another number of descriptions than of constraints.
     """
 
+    REPEATS = True
     descriptions: Tensor
 
     def __init__(
@@ -47,10 +48,10 @@ class MultiplierModel(Multipliers):
         check: bool = True,
     ) -> None:
         super().__init__(constraints, _Model(dual_step=dual_scale), process_group=process_group, check=check)
-        if descriptions.dim() != 2 or len(descriptions) != len(self.names):
+        require_descriptions(descriptions)
+        if len(descriptions) != len(self.names):
             raise ConfigError(
-                f"descriptions has shape {tuple(descriptions.shape)}, there are {len(self.names)} constraints; pass a "
-                "row for each"
+                f"descriptions has {len(descriptions)} rows; pass one for each of the {len(self.names)} constraints"
             )
         self.network = network
         self.register_buffer("descriptions", descriptions, persistent=False)
@@ -72,7 +73,7 @@ class MultiplierModel(Multipliers):
 
     def weigh(self, strict: Tensor, again: Tensor | None, which: Tensor | None) -> Evaluation:
         """The network's multipliers, whatever the values are."""
-        strict = self._read(strict, which)
+        strict = self._read(strict)
         with torch.no_grad():
             return Evaluation(strict, strict, which, Weights(self.multipliers(which), {}))
 
@@ -82,10 +83,10 @@ class MultiplierModel(Multipliers):
         if not self._evaluations:
             return
         self.dual_optimiser.zero_grad()
-        for part in self._evaluations:
-            outputs = self._outputs(part.which)
+        for evaluation in self._evaluations:
+            outputs = self._outputs(evaluation.which)
             _, slope = steps.model_multipliers(outputs.detach())
-            weights = steps.model_weights(part.strict, self.rule.dual_step)  # type: ignore[attr-defined]
+            weights = steps.model_weights(evaluation.strict, self.rule.dual_step)  # type: ignore[attr-defined]
             outputs.backward(weights * slope / len(self._evaluations))
         self.dual_optimiser.step()
         self.latest = self._evaluations[-1].strict
@@ -109,6 +110,12 @@ class _Model(Ascent):
     STATE = ()
 
 
+def require_descriptions(descriptions: Any) -> None:
+    """Refuse descriptions of constraints that are no table (m, p) of floating-point numbers."""
+    if not isinstance(descriptions, Tensor) or descriptions.dim() != 2 or not descriptions.is_floating_point():
+        raise ConfigError(f"descriptions is {descriptions!r}; pass a tensor (m, p) of floating-point numbers")
+
+
 def multiplier_network(n_inputs: int, hidden: Sequence[int] = (100, 100, 100)) -> nn.Sequential:
     """A network of ReLU layers for :class:`MultiplierModel`, which begins near multipliers of 1.
 
@@ -116,6 +123,6 @@ def multiplier_network(n_inputs: int, hidden: Sequence[int] = (100, 100, 100)) -
         n_inputs: width of the descriptions, p; hidden: widths of the layers.
     """
     widths = (n_inputs, *hidden, 1)
-    layers = [part for a, b in zip(widths, widths[1:], strict=False) for part in (nn.Linear(a, b), nn.ReLU())][:-1]
+    layers = [layer for a, b in zip(widths, widths[1:], strict=False) for layer in (nn.Linear(a, b), nn.ReLU())][:-1]
     nn.init.ones_(layers[-1].bias)
     return nn.Sequential(*layers)

@@ -1,15 +1,19 @@
 """Multipliers of constraints: their names, state and settings, and how they follow the optimiser of a training loop."""
 
+import copy
 import math
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, Self, TypeAlias
+from itertools import chain
+from typing import Any, ClassVar, Self, TypeAlias
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from partialfair.errors import ConfigError, DataError
+from partialfair.torch.derivatives import vector_of
 from partialfair.torch.replicas import mean_over_replicas, n_replicas
 from partialfair.torch.rules import RULES, Ascent, Plada, PrimalStep, Rule, State, Switching, Weights
 
@@ -32,7 +36,7 @@ class Multipliers(nn.Module):  # type: ignore[misc]
             families of constraints to one of these; values are then passed as a mapping with the same keys.
         rule: settings of the method: :class:`~partialfair.torch.rules.Ascent` (default),
             :class:`~partialfair.torch.rules.Slacks`, :class:`~partialfair.torch.rules.Plada` or
-            :class:`~partialfair.torch.rules.Switching`.
+            :class:`~partialfair.torch.rules.Switching`. They are copied.
         equality: which constraints read ``c = 0`` in place of ``c <= 0``: one bool for all, or m of them.
         process_group: replicas that share the multipliers; by default all processes.
         check: whether every evaluation is checked for numbers that are not finite. On a GPU that waits for the device
@@ -47,6 +51,9 @@ class Multipliers(nn.Module):  # type: ignore[misc]
         ConfigError: constraints, equality or settings that cannot be used.
     """
 
+    REPEATS: ClassVar[bool] = False
+    """Whether ``which`` may repeat a number, and differ between the micro-batches of a step."""
+
     def __init__(
         self,
         constraints: Constraints,
@@ -58,16 +65,14 @@ class Multipliers(nn.Module):  # type: ignore[misc]
     ) -> None:
         super().__init__()
         self.families = families_of(constraints)
-        self.names = tuple(name for names in self.families.values() for name in names)
-        self.rule = Ascent() if rule is None else rule
+        self.names = tuple(chain.from_iterable(self.families.values()))
+        if not isinstance(rule, Rule | None):
+            raise ConfigError(f"rule is {rule!r}; use settings, for instance Ascent(dual_step=0.1)")
+        self.rule = Ascent() if rule is None else copy.copy(rule)
         self.process_group, self.check, self.steps = process_group, check, 0
         self.latest: Tensor | None = None
         m = len(self.names)
-        mask = torch.as_tensor(equality, dtype=torch.get_default_dtype()).expand(m) if isinstance(equality, bool) else (
-            torch.as_tensor(list(equality), dtype=torch.get_default_dtype())
-        )  # fmt: skip
-        if mask.shape != (m,):
-            raise ConfigError(f"equality has {mask.numel()} entries, there are {m} constraints; pass as many, or one")
+        mask = _mask(equality, m)
         if isinstance(self.rule, Plada) and bool(mask.any()):
             raise ConfigError("PLADA has no equalities; pass signed gaps, and Plada(tolerance=0.0)")
         self.register_buffer("equality", mask.clone() if bool(mask.any()) else None)
@@ -110,11 +115,11 @@ class Multipliers(nn.Module):  # type: ignore[misc]
         if not self._evaluations:
             return
         k, which = self.steps, self._evaluations[0].which
-        state, equality = self._part(which)
+        state, equality = self._state_of(which)
         weights = self._evaluations[0].weights
         if len(self._evaluations) > 1:
             strict, again = (
-                torch.stack([getattr(part, name) for part in self._evaluations]).mean(dim=0)
+                torch.stack([getattr(evaluation, name) for evaluation in self._evaluations]).mean(dim=0)
                 for name in ("strict", "again")
             )
             weights = self.rule.weigh(state, strict, again, k, equality)
@@ -158,26 +163,60 @@ class Multipliers(nn.Module):  # type: ignore[misc]
 
     # --- what the Lagrangian calls ----------------------------------------------------------------------------------
 
-    def gathered(self, values: Values) -> Tensor:
-        """Values as one vector (m,) in the order of ``names``, with their graph.
+    def gathered(self, values: Values, which: Tensor | None = None) -> Tensor:
+        """Values as one vector (m,), or (j,) of the constraints ``which``, in the order of ``names``, with their graph.
 
         Raises:
-            DataError: another number of them, or other names.
+            DataError: no tensors, another number of them, or other names.
         """
-        if not isinstance(values, Tensor):
-            if set(values) != set(self.families):
-                raise DataError(
-                    f"step {self.steps}: values are of {sorted(values)}, these multipliers of {sorted(self.families)}"
-                )
-            return torch.cat([values[name].reshape(-1) for name in self.families])
-        return values if values.dim() == 1 else values.reshape(-1)
+        families = list(self.families)
+        if not isinstance(values, Tensor) and isinstance(values, Mapping):
+            if set(values) != set(families):
+                named = f"of {sorted(families)}" if families != [""] else "not of families; pass one tensor"
+                raise DataError(f"{self.where}values are of {sorted(values)}, these multipliers {named}")
+            vectors = {family: vector_of(values[family], self.where) for family in families}
+            for family, names in self.families.items():
+                if which is None and vectors[family].numel() != len(names):
+                    counted = _counted(vectors[family])
+                    raise DataError(f"{self.where}{family!r} has {counted}, its multipliers are {len(names)}")
+            vector = torch.cat(list(vectors.values()))
+        else:
+            vector = vector_of(values, self.where)
+            if which is None and len(families) > 1:
+                raise DataError(f"{self.where}values are one tensor; pass a mapping from the names {families}")
+        m = len(self.names) if which is None else which.numel()
+        if vector.numel() != m:
+            remedy = f"make Multipliers({vector.numel()}) for them" if which is None else "pass as many numbers"
+            raise DataError(f"{self.where}values has {_counted(vector)}, these multipliers are of {m}; {remedy}")
+        return vector
+
+    @property
+    def where(self) -> str:
+        """Beginning of a message of an error."""
+        return f"step {self.steps}: "
+
+    def chosen(self, which: Any) -> Tensor | None:
+        """Numbers (j,) of the constraints of a step; ``None`` for all.
+
+        Raises:
+            DataError: anything but whole numbers from 0 to m - 1, or a number twice where it may not be.
+        """
+        if which is None:
+            return None
+        numbers = torch.as_tensor(which).reshape(-1)
+        integral = not (numbers.is_floating_point() or numbers.is_complex() or numbers.dtype == torch.bool)
+        if not integral or bool(((numbers < 0) | (numbers >= len(self.names))).any()):
+            raise DataError(f"{self.where}which is {which}; pass numbers of constraints, 0 to {len(self.names) - 1}")
+        if not self.REPEATS and len(numbers.unique()) < len(numbers):
+            raise DataError(f"{self.where}which is {numbers.tolist()}; pass the number of a constraint once")
+        return numbers.long()
 
     def weigh(self, strict: Tensor, again: Tensor | None, which: Tensor | None) -> "Evaluation":
         """Weights of the constraints for values (m,), which are averaged over the replicas."""
-        strict = self._read(strict, which)
-        second = strict if again is None else self._read(again, which)
-        state, equality = self._part(which)
-        return Evaluation(strict, second, which, self.rule.weigh(state, strict, second, self.steps, equality))
+        strict = self._read(strict)
+        again = strict if again is None else self._read(again)
+        state, equality = self._state_of(which)
+        return Evaluation(strict, again, which, self.rule.weigh(state, strict, again, self.steps, equality))
 
     def record(self, evaluation: "Evaluation") -> None:
         """Keep an evaluation for the next step; several of them, of micro-batches, are averaged."""
@@ -185,6 +224,8 @@ class Multipliers(nn.Module):  # type: ignore[misc]
             return
         if self._evaluations and self._optimiser is not None and _cleared(self._optimiser):
             self._evaluations.clear()  # their step was skipped, or a line search evaluates once more
+        if self._evaluations and not self.REPEATS and not _alike(evaluation.which, self._evaluations[0].which):
+            raise DataError(f"{self.where}micro-batches of one step are of different constraints (which)")
         self._evaluations.append(evaluation)
         self._waiting += 1
         if self._waiting == PATIENCE:
@@ -215,12 +256,12 @@ class Multipliers(nn.Module):  # type: ignore[misc]
         finite = (torch.isfinite(evaluation.strict) & torch.isfinite(evaluation.again)).tolist()
         wrong = [name for name, good in zip(names, finite, strict=True) if not good]
         if wrong:
-            said = f"constraints {wrong} are not finite"
+            cause = f"constraints {wrong} are not finite"
         elif loss is not None and not bool(torch.isfinite(loss)):
-            said = f"the loss is {float(loss.detach())}"
+            cause = f"the loss is {float(loss.detach())}"
         else:
-            said = "the Lagrangian is not finite in one of the replicas or in its gradient draw"
-        raise DataError(f"step {self.steps}: {said}; the multipliers were left as they were")
+            cause = "the Lagrangian is not finite in one of the replicas or in its gradient draw"
+        raise DataError(f"{self.where}{cause}; the multipliers were left as they were")
 
     @property
     def lr(self) -> float:
@@ -269,15 +310,10 @@ class Multipliers(nn.Module):  # type: ignore[misc]
 
         return super()._apply(kept_wide, recurse)
 
-    def _read(self, values: Tensor, which: Tensor | None) -> Tensor:
+    def _read(self, values: Tensor) -> Tensor:
         """Values (m,) in the precision and on the device of the multipliers' arithmetic, averaged over replicas."""
-        values = values.detach().reshape(-1)
-        m = len(self.names) if which is None else which.numel()
-        if values.numel() != m:
-            number = f"values has {values.numel()} constraint{'s' * (values.numel() != 1)}"
-            remedy = f"make Multipliers({values.numel()}) for them" if which is None else "pass as many numbers"
-            raise DataError(f"step {self.steps}: {number}, these multipliers are of {m}; {remedy}")
-        if values.dtype in HALVES:
+        values = values.detach()
+        if values.dtype in HALVES or not values.is_floating_point():
             values = values.float()
         for buffer in self._buffers.values():
             if buffer is not None:
@@ -287,7 +323,7 @@ class Multipliers(nn.Module):  # type: ignore[misc]
                 break
         return mean_over_replicas(values, self.process_group)
 
-    def _part(self, which: Tensor | None) -> tuple[State, Tensor | None]:
+    def _state_of(self, which: Tensor | None) -> tuple[State, Tensor | None]:
         """State and equalities of some constraints, by default of all."""
         state = {name: self._buffers[name] for name in self.rule.STATE}
         equality = self._buffers["equality"]
@@ -299,7 +335,7 @@ class Multipliers(nn.Module):  # type: ignore[misc]
     def _write(self, moved: State, which: Tensor | None) -> None:
         for name, values in moved.items():
             if which is not None:
-                values = self._buffers[name].index_copy(0, which, values)
+                values = self._buffers[name].index_copy(0, which.to(values.device), values)
             self._buffers[name] = values
 
     def _numbers(self, which: Tensor | None) -> list[int]:
@@ -339,23 +375,33 @@ def families_of(constraints: Constraints) -> dict[str, tuple[str, ...]]:
         ConfigError: no constraints, or names that repeat.
     """
 
-    def names_of(given: int | Sequence[str], prefix: str) -> tuple[str, ...]:
-        if isinstance(given, int) and not isinstance(given, bool):
-            return tuple(f"{prefix}constraint {i}" for i in range(given))
-        if isinstance(given, bool | str) or not isinstance(given, Iterable):
-            raise ConfigError(f"constraints is {given!r}; use their number or their names")
-        return tuple(f"{prefix}{name}" for name in given)
+    def names_of(constraints: Any, prefix: str) -> tuple[str, ...]:
+        if isinstance(constraints, int | np.integer) and not isinstance(constraints, bool):
+            return tuple(f"{prefix}constraint {i}" for i in range(int(constraints)))
+        if isinstance(constraints, bool | str | Tensor) or not isinstance(constraints, Iterable):
+            raise ConfigError(f"constraints is {constraints!r}; use their number or their names")
+        return tuple(f"{prefix}{name}" for name in constraints)
 
     if isinstance(constraints, Mapping):
-        families = {name: names_of(given, f"{name}: ") for name, given in constraints.items()}
+        families = {family: names_of(names, f"{family}: ") for family, names in constraints.items()}
     else:
         families = {"": names_of(constraints, "")}
-    names = [name for part in families.values() for name in part]
+    names = list(chain.from_iterable(families.values()))
     repeated = sorted({name for name in names if names.count(name) > 1})
     if not names or repeated:
         wrong = f"repeats {repeated}; use a name once" if repeated else f"is {constraints!r}; there must be some"
         raise ConfigError(f"constraints {wrong}")
     return families
+
+
+def _mask(equality: Any, m: int) -> Tensor:
+    """1 where a constraint is an equality (m,), 0 where it is not."""
+    entries = np.asarray(equality)
+    if entries.dtype != bool:
+        raise ConfigError(f"equality is {equality!r}; use True or False, for all constraints or for each")
+    if entries.shape not in ((), (m,)):
+        raise ConfigError(f"equality has {entries.size} entries, there are {m} constraints; pass as many, or one")
+    return torch.as_tensor(np.broadcast_to(entries, m).copy(), dtype=torch.get_default_dtype())
 
 
 def trained(optimiser: torch.optim.Optimizer) -> list[Tensor]:
@@ -365,8 +411,8 @@ def trained(optimiser: torch.optim.Optimizer) -> list[Tensor]:
 
 def overflowed(optimiser: torch.optim.Optimizer) -> bool:
     """Whether a ``GradScaler`` found an overflow; fused optimisers are called even then, and do nothing."""
-    found = getattr(optimiser, "found_inf", None)
-    return found is not None and bool(found)
+    overflow = getattr(optimiser, "found_inf", None)
+    return overflow is not None and bool(overflow)
 
 
 def _cleared(optimiser: torch.optim.Optimizer) -> bool:
@@ -374,12 +420,21 @@ def _cleared(optimiser: torch.optim.Optimizer) -> bool:
     return all(p.grad is None for group in optimiser.param_groups for p in group["params"])
 
 
+def _alike(which: Tensor | None, numbers: Tensor | None) -> bool:
+    """Whether two steps look at the same constraints."""
+    return which is numbers or (which is not None and numbers is not None and torch.equal(which, numbers))
+
+
+def _counted(values: Tensor) -> str:
+    return f"{values.numel()} constraint{'s' * (values.numel() != 1)}"
+
+
 class _StepSize:
     """Gives steps on a constraint their step size, and the optimiser its own back afterwards."""
 
     def __init__(self, multipliers: Multipliers) -> None:
         self.multipliers = multipliers
-        self.kept: list[Any] = []
+        self.lengths: list[Any] = []
 
     def follow(self, optimiser: torch.optim.Optimizer) -> None:
         optimiser.register_step_pre_hook(self.before)
@@ -399,7 +454,7 @@ class _StepSize:
         return (args[0], evaluated), {}
 
     def shorten(self, optimiser: torch.optim.Optimizer) -> None:
-        decisions = {part.on_loss for part in self.multipliers._evaluations}
+        decisions = {evaluation.on_loss for evaluation in self.multipliers._evaluations}
         if len(decisions) == 2:
             self.multipliers.discard()
             raise ConfigError(
@@ -407,15 +462,15 @@ class _StepSize:
                 "`with lagrangian.hold(values_of_the_whole_batch):`"
             )
         if decisions == {False}:
-            self.kept = [group["lr"] for group in optimiser.param_groups]
+            self.lengths = [group["lr"] for group in optimiser.param_groups]
             rule: Any = self.multipliers.rule
             for group in optimiser.param_groups:
                 group["lr"] = rule.constraint_lr
 
     def after(self, optimiser: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
-        for group, lr in zip(optimiser.param_groups, self.kept, strict=False):
+        for group, lr in zip(optimiser.param_groups, self.lengths, strict=False):
             group["lr"] = lr
-        self.kept = []
+        self.lengths = []
 
 
 def _require_the_same(module: Multipliers, state: Mapping[str, Any], prefix: str, *_: Any) -> None:

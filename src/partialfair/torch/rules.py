@@ -17,7 +17,7 @@ Arguments that the rules share:
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
-from typing import ClassVar, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 from partialfair.algorithms import stochastic_steps as steps
 from partialfair.algorithms.stochastic_steps import Array
@@ -59,29 +59,47 @@ class Rule(ABC):
     """Settings of a method; they may be changed between steps, as a schedule does.
 
     Raises:
-        ConfigError: a setting that is no number, or out of range.
+        ConfigError: a setting that is no number, or out of range; also where it is assigned later.
     """
 
     STATE: ClassVar[tuple[str, ...]] = ()
     POSITIVE: ClassVar[tuple[str, ...]] = ()
     """Settings above 0; other numbers may be 0."""
 
-    def __post_init__(self) -> None:
-        self.check()
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Check a setting also where a schedule assigns it; numbers become Python's own, which any checkpoint holds."""
+        default = {setting.name: setting.default for setting in fields(self)}
+        if name not in default:
+            raise ConfigError(f"{type(self).__name__} has no setting {name!r}; it has {', '.join(default)}")
+        before = getattr(self, name)  # at first the default
+        super().__setattr__(name, self._checked(name, value, default[name]))
+        try:
+            self.check()
+        except ConfigError:
+            super().__setattr__(name, before)
+            raise
 
-    def check(self) -> None:
-        """Refuse settings that cannot be used."""
-        for part in fields(self):
-            value, usual = getattr(self, part.name), part.default
-            if isinstance(usual, bool | str) or (value is None and usual is None):
-                continue
-            number = isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)
-            if number and value == math.inf != usual:
-                number = False
-            if part.name in self.POSITIVE and not (number and value > 0):
-                raise ConfigError(f"{part.name} is {value!r}; use a positive number")
-            if not (number and value >= 0):
-                raise ConfigError(f"{part.name} is {value!r}; use 0 or a positive number")
+    def check(self) -> None:  # noqa: B027 (most rules have settings of any combination)
+        """Refuse settings that do not go together."""
+
+    def _checked(self, name: str, value: Any, default: Any) -> Any:
+        """A setting that can be used, as a number, truth value or text of Python."""
+        if getattr(value, "ndim", None) == 0:  # a number of NumPy or PyTorch
+            value = value.item()
+        if isinstance(default, str) or (value is None and default is None):
+            return value
+        if isinstance(default, bool):
+            if not isinstance(value, bool):
+                raise ConfigError(f"{name} is {value!r}; use True or False")
+            return value
+        number = isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)
+        if number and value == math.inf != default:
+            number = False
+        if name in self.POSITIVE and not (number and value > 0):
+            raise ConfigError(f"{name} is {value!r}; use a positive number")
+        if not (number and value >= 0):
+            raise ConfigError(f"{name} is {value!r}; use 0 or a positive number")
+        return value
 
     @abstractmethod
     def weigh(self, state: State, strict: Array, again: Array, k: int, equality: Array | None = None) -> Weights:
@@ -240,8 +258,7 @@ class Plada(Rule):
     theta_step: Literal["linearised", "prox_linear"] = "linearised"
 
     def check(self) -> None:
-        """Refuse settings that cannot be used, and the prox-linear step without signed gaps."""
-        super().check()
+        """Refuse unknown readings, and the prox-linear step without signed gaps."""
         if self.theta_step not in ("linearised", "prox_linear"):
             raise ConfigError(f"theta_step is {self.theta_step!r}; use 'linearised' or 'prox_linear'")
         if self.theta_step == "prox_linear" and self.tolerance is None:
@@ -277,7 +294,7 @@ class Switching(Rule):
         steps_per_pass: after so many steps the tolerance begins anew; ``None`` for never.
     """
 
-    POSITIVE: ClassVar[tuple[str, ...]] = ("constraint_lr", "tolerance", "tolerance_decay")
+    POSITIVE: ClassVar[tuple[str, ...]] = ("constraint_lr", "tolerance", "tolerance_decay", "steps_per_pass")
 
     constraint_lr: float = 0.05
     tolerance: float = 1e-4

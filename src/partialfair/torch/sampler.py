@@ -1,11 +1,13 @@
 """Batches with equally many rows of every group, for a ``DataLoader``."""
 
 from collections.abc import Iterator
+from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from partialfair.errors import ConfigError
+from partialfair.errors import ConfigError, DataError
 from partialfair.seeding import derive_seed
 from partialfair.torch.replicas import n_replicas
 
@@ -32,6 +34,7 @@ class BalancedBatches(torch.utils.data.Sampler):  # type: ignore[misc]
 
     Raises:
         ConfigError: no rows, or a number that is not positive.
+        DataError: groups that are no codes.
     """
 
     def __init__(
@@ -44,10 +47,10 @@ class BalancedBatches(torch.utils.data.Sampler):  # type: ignore[misc]
         replicas: int | None = None,
         rank: int | None = None,
     ) -> None:
-        codes = torch.as_tensor(group).reshape(-1).cpu()
+        codes = _codes(group)
         numbers = {"per_group": per_group, "batches": 1 if batches is None else batches, "rows": codes.numel()}
         for name, value in numbers.items():
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
                 raise ConfigError(f"{name} is {value!r}; use a positive whole number")
         self.replicas = n_replicas() if replicas is None else replicas
         self.rank = rank if rank is not None else torch.distributed.get_rank() if self.replicas > 1 else 0
@@ -55,7 +58,7 @@ class BalancedBatches(torch.utils.data.Sampler):  # type: ignore[misc]
         self.per_group, self.seed, self.epoch = per_group, seed, 0
         fill = max(len(rows) for rows in self.rows) // (per_group * self.replicas)
         self.batches = max(fill, 1) if batches is None else batches
-        counts = torch.bincount(codes.long())
+        counts = torch.bincount(codes)
         self.weights = counts / counts.sum() * len(self.rows)
 
     def set_epoch(self, epoch: int) -> None:
@@ -71,6 +74,17 @@ class BalancedBatches(torch.utils.data.Sampler):  # type: ignore[misc]
         orders = [_repeated(rows, size, draw).view(-1, self.per_group) for rows in self.rows]
         for batch in range(self.rank, self.batches * self.replicas, self.replicas):
             yield torch.cat([order[batch] for order in orders]).tolist()
+
+
+def _codes(group: Any) -> Tensor:
+    """Codes (n,) of the groups, on the CPU."""
+    numbers = np.asarray(group.cpu() if isinstance(group, Tensor) else group).reshape(-1)
+    if numbers.dtype.kind not in "biuf" or not np.all((numbers >= 0) & (numbers == np.floor(numbers))):
+        raise DataError(
+            f"group holds {numbers[:3].tolist()}, ...; pass a whole number from 0 on for every row, as "
+            "numpy.unique(group, return_inverse=True)[1] has them"
+        )
+    return torch.as_tensor(numbers.astype(np.int64))
 
 
 def _repeated(rows: Tensor, size: int, draw: torch.Generator) -> Tensor:

@@ -56,7 +56,7 @@ class _Hook:
     """Adds the term before a step; new anchors begin after it, as Adam takes any existing state for its own."""
 
     def __init__(self) -> None:
-        self.first: dict[Tensor, Tensor] = {}
+        self.anchors: dict[Tensor, Tensor] = {}
 
     def before(self, optimiser: Optimizer, args: Any, kwargs: Any) -> Any:
         closure = args[1] if len(args) > 1 else kwargs.get("closure")
@@ -74,7 +74,7 @@ class _Hook:
     @torch.no_grad()  # type: ignore[untyped-decorator]
     @torch.compiler.disable  # type: ignore[untyped-decorator]
     def add(self, optimiser: Optimizer) -> None:
-        self.first = {}
+        self.anchors = {}
         if overflowed(optimiser):
             return
         scale = getattr(optimiser, "grad_scale", None)  # of fused optimisers, which are given scaled gradients
@@ -84,7 +84,7 @@ class _Hook:
             if not mu or not trained:
                 continue
             anchored = [p for p in trained if ANCHOR in optimiser.state.get(p, {})]
-            self.first.update((p, p.detach().clone()) for p in trained if ANCHOR not in optimiser.state.get(p, {}))
+            self.anchors.update((p, p.detach().clone()) for p in trained if ANCHOR not in optimiser.state.get(p, {}))
             if not anchored:
                 continue
             anchors = [optimiser.state[p][ANCHOR] for p in anchored]
@@ -93,9 +93,9 @@ class _Hook:
             steps.smoothed([p.grad for p in anchored], anchors, distance, weight, group["smoothing"], add_in_place)
 
     def after(self, optimiser: Optimizer, args: Any, kwargs: Any) -> None:
-        for p, anchor in self.first.items():
+        for p, anchor in self.anchors.items():
             optimiser.state[p][ANCHOR] = anchor
-        self.first = {}
+        self.anchors = {}
 
 
 def add_in_place(a: list[Tensor], b: list[Tensor], scale: float) -> list[Tensor]:

@@ -15,6 +15,7 @@ from torch.func import functional_call, jvp
 from partialfair.algorithms import stochastic_steps as steps
 from partialfair.errors import ConfigError, DataError
 from partialfair.torch.constraints import BatchConstraint, is_finite
+from partialfair.torch.derivatives import require_graph, scalar_of
 from partialfair.torch.multipliers import overflowed
 from partialfair.torch.replicas import mean_over_replicas
 from partialfair.torch.smoothing import add_in_place
@@ -69,8 +70,8 @@ class StochasticIDCA(nn.Module):  # type: ignore[misc]
         super().__init__()
         if next_iterate not in ("average", "last"):
             raise ConfigError(f"next_iterate is {next_iterate!r}; use 'average' or 'last'")
-        if not is_finite(inner_steps) or inner_steps < 1:
-            raise ConfigError(f"inner_steps is {inner_steps!r}; use at least 1")
+        if not is_finite(inner_steps) or inner_steps < 1 or inner_steps != int(inner_steps):
+            raise ConfigError(f"inner_steps is {inner_steps!r}; use a whole number, at least 1")
         if not is_finite(rho) or rho < 0:
             raise ConfigError(f"rho is {rho!r}; use 0 or a positive number")
         if isinstance(network, nn.parallel.DistributedDataParallel):
@@ -139,16 +140,16 @@ class StochasticIDCA(nn.Module):  # type: ignore[misc]
             self.anchor, self.total = _flat(parameters), torch.zeros_like(self.anchor)
         anchor, weight = self._like(self.anchor), steps.loss_weight(self.inner_steps)
 
-        def parts(side: int) -> Callable[..., Tensor]:
-            def part(*point: Tensor) -> Tensor:
-                return constraint.parts(self._scores(point[:-1], arguments), group, y, point[-1])[side]
+        def sides(side: int) -> Callable[..., Tensor]:
+            def values_at(*point: Tensor) -> Tensor:
+                return constraint.convex_parts(self._scores(point[:-1], arguments), group, y, point[-1])[side]
 
-            return part
+            return values_at
 
         with torch.enable_grad():
             scores = self._scores(parameters[:-1], arguments)
-            loss_value = loss(scores)
-            convex, concave = constraint.parts(scores, group, y)
+            convex, concave = constraint.convex_parts(scores, group, y)
+            loss_value = scalar_of(loss(scores), f"step {self.steps}: ")
             values = (convex - concave).detach()
             if not bool(torch.isfinite(loss_value) & torch.isfinite(values).all()):
                 wrong = [
@@ -157,24 +158,25 @@ class StochasticIDCA(nn.Module):  # type: ignore[misc]
                 cause = f"constraints {wrong} are not finite" if wrong else f"the loss is {float(loss_value)}"
                 raise DataError(f"step {self.steps}: {cause}; queues and parameters were left as they were")
             weights = torch.full_like(loss_value, weight), self.queues
+            require_graph(loss_value, f"step {self.steps}: ", "numbers as the loss")
             directions = _gradients((loss_value, convex), parameters, weights)
             if bool(self.queues.any()):
-                leaves = [part.clone().requires_grad_() for part in anchor]
-                slopes = _gradients((self.queues @ parts(1)(*leaves),), leaves)
+                leaves = [values.clone().requires_grad_() for values in anchor]
+                slopes = _gradients((self.queues @ sides(1)(*leaves),), leaves)
                 torch._foreach_sub_(directions, slopes)
         distances = torch._foreach_sub(parameters[:-1], anchor[:-1])
         add_in_place(directions[:-1], distances, steps.proximal_weight(self.rho, weight, self.queues))
         for p, direction in zip(parameters, directions, strict=True):
             p.grad = mean_over_replicas(direction, self.process_group)
-        self._step = tuple(p.detach().clone() for p in parameters), distances, parts
+        self._step = tuple(p.detach().clone() for p in parameters), distances, sides
         return loss_value.detach(), values
 
     @torch.no_grad()  # type: ignore[untyped-decorator]
     def _after_step(self, optimiser: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
         if self._step is None or overflowed(optimiser):
             return
-        (before, distances, parts), self._step = self._step, None
-        moved = mean_over_replicas(self._extrapolated(before, distances, parts), self.process_group)
+        (before, distances, sides), self._step = self._step, None
+        moved = mean_over_replicas(self._extrapolated(before, distances, sides), self.process_group)
         self.queues = steps.moved_queues(self.queues, moved)
         self.total = self.total + _flat(self.trained)
         self.steps += 1
@@ -182,16 +184,16 @@ class StochasticIDCA(nn.Module):  # type: ignore[misc]
             self._end_subproblem()
 
     def _extrapolated(
-        self, before: Tensors, distances: list[Tensor], parts: Callable[[int], Callable[..., Tensor]]
+        self, before: Tensors, distances: list[Tensor], sides: Callable[[int], Callable[..., Tensor]]
     ) -> Tensor:
         """Values (m,) of the convex constraints to first order at the point after the step."""
         parameters, anchor = self.trained, tuple(self._like(self.anchor))
         moved = tuple(torch._foreach_sub(parameters, before))
-        value, slope = jvp(parts(0), before, moved)
+        value, slope = jvp(sides(0), before, moved)
         from_anchor = tuple(torch._foreach_sub(parameters, anchor))
-        level, tangent = jvp(parts(1), anchor, from_anchor)
-        square = sum((part * part).sum() for part in distances)
-        product = sum((part * step).sum() for part, step in zip(distances, moved[:-1], strict=True))
+        level, tangent = jvp(sides(1), anchor, from_anchor)
+        square = sum((distance * distance).sum() for distance in distances)
+        product = sum((distance * step).sum() for distance, step in zip(distances, moved[:-1], strict=True))
         proximal = self.rho * steps.half_distance(square, product)
         return torch.as_tensor(steps.extrapolated(value, slope, level, tangent, proximal))
 
@@ -206,7 +208,7 @@ class StochasticIDCA(nn.Module):  # type: ignore[misc]
     def _like(self, flat: Tensor) -> list[Tensor]:
         """Parts of a vector in the shapes of the parameters."""
         params = self.trained
-        return [part.view_as(p) for part, p in zip(flat.split([p.numel() for p in params]), params, strict=True)]
+        return [values.view_as(p) for values, p in zip(flat.split([p.numel() for p in params]), params, strict=True)]
 
     def _scores(self, parameters: Any, inputs: tuple[Any, ...]) -> Tensor:
         named = dict(zip(self.names, parameters, strict=True))
@@ -218,6 +220,10 @@ class StochasticIDCA(nn.Module):  # type: ignore[misc]
                 "the parameters that are trained are not those of the steps before; make a new object, or train the "
                 "same ones (requires_grad)"
             )
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Copies and pickles follow no optimiser."""
+        return {**self.__dict__, "_step": None, "_followed": False}
 
     def get_extra_state(self) -> dict[str, Any]:
         """Settings and number of steps."""
@@ -235,8 +241,8 @@ def _gradients(values: Tensors, at: list[Tensor], weights: Tensors | None = None
     return list(torch.autograd.grad(values, at, weights, allow_unused=True, materialize_grads=True))
 
 
-def _flat(parts: list[Tensor]) -> Tensor:
-    return torch.cat([part.detach().reshape(-1) for part in parts])
+def _flat(tensors: list[Tensor]) -> Tensor:
+    return torch.cat([tensor.detach().reshape(-1) for tensor in tensors])
 
 
 def _require_as_many(module: StochasticIDCA, state: Mapping[str, Any], prefix: str, *_: Any) -> None:

@@ -120,6 +120,20 @@ def run(
 
 
 @app.command(rich_help_panel=PROJECT)
+def unchanged(
+    targets: Annotated[list[str] | None, typer.Argument(help="Experiments, exhibits or files; by default all.")] = None,
+    config: ConfigOption = PARAMS,
+) -> None:
+    """Exit with 1 where a target is outdated, and say why; for scripts.
+
+    Snakemake's dry run decides: a file, a setting, the code or the packages behind the target have changed.
+    """
+    from reproduction.commands.runner import run_workflow
+
+    raise typer.Exit(run_workflow(targets or [], config, dry_run=True, gate=True))
+
+
+@app.command(rich_help_panel=PROJECT)
 def benchmark() -> None:
     """Measure the solvers side by side, which takes minutes.
 

@@ -132,7 +132,7 @@ def _redrawn(config: "Config", exhibit: str, out: Path) -> str:
     except PartialFairError as error:
         shutil.copytree(source, out, dirs_exist_ok=True)
         how = f"copied, as it cannot be drawn from the committed tables alone: {error}"
-    picture = next((path for suffix in ("png", "html", "csv") for path in sorted(out.glob(f"*.{suffix}"))), out)
+    picture = next((path for suffix in ("svg", "html", "csv") for path in sorted(out.glob(f"*.{suffix}"))), out)
     return f"the committed {exhibit}: {picture} ({how})"
 
 

@@ -28,6 +28,14 @@ class What(StrEnum):
     MODELS = "models"
 
 
+class Format(StrEnum):
+    """Formats of figures."""
+
+    SVG = "svg"
+    PDF = "pdf"
+    PNG = "png"
+
+
 @app.command(rich_help_panel=STEPS)
 def report(
     exhibit: str,
@@ -36,6 +44,9 @@ def report(
     ] = None,
     keep: Annotated[bool, typer.Option("--keep", help="Keep claims that lack their runs here.")] = False,
     replace: Annotated[bool, typer.Option("--replace", help=REPLACE)] = False,
+    formats: Annotated[
+        list[Format] | None, typer.Option("--format", help="Of a figure; svg is what is committed.")
+    ] = None,
     config: ConfigOption = PARAMS,
     out: OutOption = None,
 ) -> None:
@@ -51,7 +62,8 @@ def report(
     if page is not None:
         print(render_exhibit_page(grid, exhibit, page))
         return
-    drawn = render_exhibit(grid, exhibit, out, keep=keep, replace=replace)
+    chosen = formats or [Format.SVG]
+    drawn = render_exhibit(grid, exhibit, out, formats=[kind.value for kind in chosen], keep=keep, replace=replace)
     for path in (*drawn, agreement.write_exhibit(grid, exhibit, drawn[0].parent)):
         print(path)
 

@@ -35,6 +35,9 @@ LOG = Path("logs/run.log")
 AGAIN = "PARTIALFAIR_AGAIN"
 """Environment variable by which a program that runs the workflow says which of its own commands continues it."""
 
+_REASONS = 5
+"""Reasons that a gate prints; the log has all."""
+
 
 def run_workflow(
     targets: Sequence[str],
@@ -46,6 +49,7 @@ def run_workflow(
     datasets: str = "",
     force: bool = False,
     cold: bool = False,
+    gate: bool = False,
 ) -> int:
     """Run Snakemake in the current folder, with a line of progress.
 
@@ -59,6 +63,7 @@ def run_workflow(
         datasets: whose raw files the target ``raw`` brings; none for all.
         force: make the targets whether or not they are outdated.
         cold: a process for each job, for a few that train nothing: warm workers take seconds to be ready.
+        gate: a dry run that ends with 1 where anything would run, and with Snakemake's reasons.
 
     Returns:
         Snakemake's exit status; 143 or 130 if SIGTERM or an interrupt stopped it.
@@ -91,7 +96,7 @@ def run_workflow(
             )
         if verbose:
             return subprocess.run(command, check=False).returncode
-        return _plan(command, grid, targets, cores)
+        return _plan(command, grid, targets, cores) or int(gate and _outdated())
     flags = {"--config": str(config) if config != PARAMS else "", "--profile": profile, "--datasets": datasets}
     options = [word for name, value in flags.items() if value for word in (name, value)]
     for line in _explained(grid, targets):
@@ -141,6 +146,16 @@ def _plan(command: Sequence[str], config: "Config", targets: Sequence[str], core
         )
     print(f"nothing was run; the whole plan is in {LOG}; --seeds 1 runs a part in a folder of its own")
     return 0
+
+
+def _outdated() -> bool:
+    """Print why the last plan runs anything, each of Snakemake's reasons once; whether it does."""
+    prefix = "    reason: "
+    lines = LOG.read_text(encoding="utf-8", errors="replace").splitlines()
+    reasons = list(dict.fromkeys(line.removeprefix(prefix) for line in lines if line.startswith(prefix)))
+    for reason in reasons[:_REASONS]:
+        print(f"outdated: {reason if len(reason) < 300 else reason[:300] + ' ...'}")
+    return bool(reasons)
 
 
 def _explained(config: "Config", targets: Sequence[str]) -> list[str]:

@@ -1,7 +1,6 @@
-"""Writing figures: PDF, SVG and PNG without time stamps, and SVG that takes the colours of the page."""
+"""Writing figures without time stamps, as SVG that takes the colours of the page, and in other formats on request."""
 
 import base64
-import io
 import math
 import re
 import textwrap
@@ -22,29 +21,31 @@ from reproduction.statistics.frontier import FAR
 if TYPE_CHECKING:
     from reproduction.exhibits.exhibit import Context
 
-FORMATS = ("pdf", "svg", "png")
+FORMAT = "svg"
+"""In which figures are committed, and which pages show."""
 _PIXELS = 125  # largest width of an inline figure, per inch
 _TEXT = 9.1  # pixels of a figure's smallest letters, below which its frame scrolls instead
 _FONT = re.compile(r"<t(?:ext|span)\b[^>]*?font(?:-size)?:[^;\"]*?([\d.]+)px")
 _TAG, _LONG = re.compile(r"<[^>]+>"), re.compile(r"-?\d+\.\d{3,}")
 _LARGEST = 400_000  # characters of an inline SVG; a larger one, or one of more elements, becomes an image
 _ELEMENTS = 8_000
+_BACKGROUND, _NO_BACKGROUND = 'style="fill: #ffffff"/>', 'style="fill: none"/>'  # of the whole figure, the first patch
 
 Draw = Callable[[], Any]
 
 
 def write_figure(context: "Context[Any]", draw: Draw) -> list[Path]:
-    """Draw a figure and write it as ``{name}.pdf``, ``.svg`` and ``.png``, if pictures are wanted.
+    """Draw a figure and write it in each of the context's formats.
 
     Args:
         context: of the exhibit.
         draw: returns the figure; it is called in the common style, and the figure is closed afterwards.
     """
-    if not context.pictures:
+    if not context.formats:
         return []
     with style.applied():
         drawn_figure = draw()
-        paths = [_save(drawn_figure, context.path(suffix)) for suffix in FORMATS]
+        paths = [_save(drawn_figure, context.path(suffix)) for suffix in context.formats]
         _close(drawn_figure)
     return paths
 
@@ -65,7 +66,7 @@ def figure_html(source: Path, title: str, title_of: descriptions.Wording | None 
     It is inline SVG whose colours follow the page; a figure with very many points is an image.
 
     Args:
-        source: the SVG; PNG and CSV of the same name lie beside it.
+        source: the SVG; a CSV of the same name lies beside it.
         title: of the figure, with which its description begins.
         title_of: titles of the values of the CSV.
 
@@ -73,14 +74,10 @@ def figure_html(source: Path, title: str, title_of: descriptions.Wording | None 
         DataError: the figure's files are missing.
     """
     try:
-        svg = _slim(source.read_text(encoding="utf-8"))
+        svg = _slim(source.read_text(encoding="utf-8")).replace(_BACKGROUND, _NO_BACKGROUND, 1)
         description = descriptions.describe_figure(title, source.with_suffix(".csv"), title_of)
         is_large = len(svg) > _LARGEST or svg.count("<") > 2 * _ELEMENTS
-        picture = (
-            _raster(source.with_suffix(".png"), description)
-            if is_large
-            else palette.themed(svg, source.stem, description, title)
-        )
+        picture = _image(svg, description) if is_large else palette.themed(svg, source.stem, description, title)
     except FileNotFoundError as error:
         message = f"{error.filename} is missing; draw it: python -m partialfair report {source.stem}"
         raise DataError(message) from error
@@ -121,21 +118,10 @@ def _two_decimals(number: re.Match[str]) -> str:
     return f"{float(number[0]):.2f}".rstrip("0").rstrip(".")
 
 
-def _raster(png: Path, description: str) -> str:
-    """Return a figure as an image of the page's width and few colours: a page must stay small."""
-    encoded = base64.b64encode(shrink_image(png, _PIXELS / style.DPI)).decode("ascii")
-    return f'<img alt="{escape(description)}" src="data:image/png;base64,{encoded}">'
-
-
-def shrink_image(png: Path, factor: float) -> bytes:
-    """Return an image at a fraction of its size, with few colours."""
-    from PIL import Image
-
-    small = io.BytesIO()
-    with Image.open(png) as image:
-        size = [max(1, round(side * factor)) for side in image.size]
-        image.convert("RGB").resize((size[0], size[1])).quantize(64).save(small, format="png", optimize=True)
-    return small.getvalue()
+def _image(svg: str, description: str) -> str:
+    """Return a figure as an image, whose many elements are none of the page's."""
+    encoded = base64.b64encode(svg.encode()).decode("ascii")
+    return f'<img alt="{escape(description)}" src="data:image/svg+xml;base64,{encoded}">'
 
 
 @dataclass(frozen=True)
@@ -389,7 +375,7 @@ def _close(figure: Any) -> None:
 def _save(figure: Any, target: Path) -> Path:
     """Write one format without a time stamp, so that equal numbers give equal files."""
     metadata = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {}}[target.suffix[1:]]
-    facecolor = "white" if target.suffix == ".png" else "none"
+    facecolor = "none" if target.suffix == ".pdf" else "white"
     with atomic_path(target) as path:
         figure.savefig(path, metadata=metadata, facecolor=facecolor)
         if target.suffix == ".svg":

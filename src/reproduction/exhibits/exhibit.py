@@ -72,13 +72,13 @@ class Context(Evidence[O_co]):
 
     Attributes:
         out_dir: where its files go.
-        pictures: whether figures are drawn, or only what stands in CSV and HTML is written.
+        formats: in which figures are written; none where only what stands in CSV and HTML is wanted.
         keep: whether lines of claims stay as they stand in the exhibit's CSV where they lack their runs here.
         replace: whether numbers in the exhibit's CSV give way to "not run" where they lack their runs here.
     """
 
     out_dir: Path
-    pictures: bool = True
+    formats: Sequence[str] = (canvas.FORMAT,)
     keep: bool = False
     replace: bool = False
 
@@ -232,7 +232,7 @@ def context(
     name: str,
     root: Path = Path(),
     out_dir: Path | None = None,
-    pictures: bool = True,
+    formats: Sequence[str] = (canvas.FORMAT,),
     keep: bool = False,
     replace: bool = False,
 ) -> Context[Any]:
@@ -247,7 +247,7 @@ def context(
     experiments = config.with_between(entries[name].experiments or config.experiments)
     results = Results.load(root / "reports", experiments, config.params.bootstrap.level)
     folder = out_dir or root / "reports" / name
-    return Context(config, name, options_of(config, name), results, root, folder, pictures, keep, replace)
+    return Context(config, name, options_of(config, name), results, root, folder, formats, keep, replace)
 
 
 def kind_of(config: Config, name: str) -> ExhibitKind:

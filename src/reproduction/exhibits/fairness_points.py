@@ -249,6 +249,7 @@ def _place_labels(
             groups.append(([point], mark))
     placed = []
     for members, mark in groups:
+        # labels are placed one after another, each where it covers least of what is drawn or placed before it
         size = label_size(members)
         sides = [(distance, -distance - float(size[0])) for distance in _LABEL_DISTANCES]
         offsets = [(x, y) for side in sides for y in _LABEL_HEIGHTS for x in side]

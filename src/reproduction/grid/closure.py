@@ -86,6 +86,7 @@ def closure_hash(*modules: str) -> str:
 
 
 def _hash(modules: tuple[str, ...]) -> str:
+    # a set of contents, sorted: neither names of modules nor their order count
     contents = {_read(module)[0] for module in closure(*modules)}
     return hashlib.sha256("\n".join(sorted(contents)).encode()).hexdigest()[:16]
 
@@ -97,6 +98,7 @@ def _read(module: str) -> tuple[str, frozenset[str]]:
     An import of this package stands in the hash for the text of the module that it names.
     """
     code, resources, imported = _parsed(module)
+    # one level of imports stands for its text here; deeper ones count because closure_hash takes every module reached
     text = _IMPORTS.sub(lambda imports: _content(imports[1]), code)
     digest = hashlib.sha256(text.encode())
     for path in resources:

@@ -1,8 +1,9 @@
 """Draw exhibits from the tidy tables."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
-from reproduction.exhibits import document, exhibit
+from reproduction.exhibits import canvas, document, exhibit
 from reproduction.grid.config import Config
 
 
@@ -11,18 +12,18 @@ def render_exhibit(
     exhibit_id: str,
     out_dir: str | Path | None = None,
     root: str | Path = ".",
-    pictures: bool = True,
+    formats: Sequence[str] = (canvas.FORMAT,),
     keep: bool = False,
     replace: bool = False,
 ) -> list[Path]:
-    """Draw one exhibit: its CSV ``{exhibit_id}.csv`` and its figure (PDF, SVG, PNG) or table (HTML).
+    """Draw one exhibit: its CSV ``{exhibit_id}.csv`` and its figure or table (HTML).
 
     Args:
         config: the grid.
         exhibit_id: key in ``exhibits`` of params.yaml.
         out_dir: where to write; by default ``reports/{exhibit_id}``.
         root: the project's root.
-        pictures: whether to draw the figure; without it, only its CSV is written.
+        formats: in which to draw a figure, of svg, pdf and png; with none, only its CSV is written.
         keep: whether claims that lack their runs here stay as they stand in the exhibit's CSV.
         replace: whether its numbers give way to "not run" where they lack their runs here.
 
@@ -31,7 +32,7 @@ def render_exhibit(
         DataError: the exhibit's CSV has numbers of runs that are not here, and neither ``keep`` nor ``replace`` helps.
     """
     folder = None if out_dir is None else Path(out_dir)
-    context = exhibit.context(config, exhibit_id, Path(root), folder, pictures, keep, replace)
+    context = exhibit.context(config, exhibit_id, Path(root), folder, formats, keep, replace)
     return exhibit.kind_of(config, exhibit_id).render(context)
 
 

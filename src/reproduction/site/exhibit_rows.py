@@ -44,7 +44,7 @@ def exhibit_row(project: Project, exhibit: SiteExhibit) -> ExhibitRow:
     difference = next((entry for entry in differences.load(project) if entry.exhibit in names), None)
     why = difference.why if difference is not None and difference.paper == exhibit.paper else _why(lines)
     other_variants = [variant for variant in family if variant.name != exhibit.name]
-    tally, picture = scorecard_entries.count_verdicts(lines), "png" in exhibit.files
+    tally, picture = scorecard_entries.count_verdicts(lines), "svg" in exhibit.files
     return ExhibitRow(exhibit, picture, other_variants, _published(lines), _ours(lines), tally, why)
 
 

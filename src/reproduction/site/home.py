@@ -133,6 +133,6 @@ def _cards(project: Project) -> list[dict[str, Any]]:
         exhibit = project.exhibits.get(entry.exhibit)
         if exhibit is None or entry.paper not in project.papers:
             continue
-        picture = f"exhibits/{exhibit.name}.png" if "png" in exhibit.files else ""
+        picture = "svg" in exhibit.files
         cards.append({"entry": entry, "exhibit": exhibit, "picture": picture, "paper": project.short(entry.paper)})
     return cards

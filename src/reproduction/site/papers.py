@@ -236,7 +236,7 @@ def _gallery_card(project: Project, exhibit: SiteExhibit) -> dict[str, Any]:
     lines = [entry for variant in family or [exhibit] for entry in project.lines(variant)]
     return {
         "exhibit": exhibit,
-        "picture": "png" in exhibit.files,
+        "picture": "svg" in exhibit.files,
         "tally": scorecard_entries.count_verdicts(lines),
         "variants": len(family),
         "table": exhibit.file("html").is_file(),

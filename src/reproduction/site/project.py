@@ -16,7 +16,7 @@ from reproduction.site import scorecard_entries
 from reproduction.site.scorecard_entries import Entry
 from reproduction.verdicts.scorecard import dataset_titles
 
-FORMATS = ("csv", "svg", "pdf", "png")
+FORMATS = ("csv", "svg")
 OWN_WORK = "own"
 
 

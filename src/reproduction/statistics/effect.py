@@ -73,16 +73,16 @@ class Effect:
         return fewest(lambda n: _seen(n, deviation, alpha) <= effect)
 
 
-def fewest(found: Callable[[int], bool]) -> int | None:
-    """Smallest number of seeds, at least two, at which something is found; ``None`` above ``MOST_SEEDS``."""
+def fewest(is_enough: Callable[[int], bool]) -> int | None:
+    """Smallest number of seeds, at least two, that are enough; ``None`` above ``MOST_SEEDS``."""
     low, high = 1, 2
-    while not found(high):
+    while not is_enough(high):
         if high == MOST_SEEDS:
             return None
         low, high = high, min(2 * high, MOST_SEEDS)
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if found(middle) else (middle, high)
+        low, high = (low, middle) if is_enough(middle) else (middle, high)
     return high
 
 
@@ -100,32 +100,34 @@ def quantile(p: float, freedom: float) -> float:
 
 def mean_effect(values: Sequence[float] | NDArray[np.floating]) -> Effect:
     """Mean of paired differences, NaN left out."""
-    kept = np.asarray(values, np.float64)
-    kept = kept[~np.isnan(kept)]
-    if not len(kept):
+    numbers = np.asarray(values, np.float64)
+    numbers = numbers[~np.isnan(numbers)]
+    if not len(numbers):
         return Effect(math.nan, math.nan, math.nan, 0)
-    error = float(kept.std(ddof=1)) / math.sqrt(len(kept)) if len(kept) > 1 else math.nan
-    return Effect(float(kept.mean()), error, len(kept) - 1.0, len(kept))
+    error = float(numbers.std(ddof=1)) / math.sqrt(len(numbers)) if len(numbers) > 1 else math.nan
+    return Effect(float(numbers.mean()), error, len(numbers) - 1.0, len(numbers))
 
 
-def welch_effect(first: Sequence[float], second: Sequence[float]) -> Effect:
-    """Mean of the first minus mean of the second sample, independent and of unequal variances (Welch 1947)."""
-    one, two = (mean_effect(values) for values in (first, second))
-    if not (one.tested and two.tested):
-        return Effect(one.mean - two.mean, math.nan, math.nan, min(one.n, two.n))
-    squares = one.error**2, two.error**2
+def welch_effect(sample_a: Sequence[float], sample_b: Sequence[float]) -> Effect:
+    """Mean of sample a minus mean of sample b, independent and of unequal variances (Welch 1947)."""
+    effect_a, effect_b = mean_effect(sample_a), mean_effect(sample_b)
+    if not (effect_a.tested and effect_b.tested):
+        return Effect(effect_a.mean - effect_b.mean, math.nan, math.nan, min(effect_a.n, effect_b.n))
+    # Welch and Satterthwaite: error^2 = e_a^2 + e_b^2, freedom = error^4 / (e_a^4 / f_a + e_b^4 / f_b)
+    squares = effect_a.error**2, effect_b.error**2
     error = math.sqrt(sum(squares))
-    spread = squares[0] ** 2 / one.freedom + squares[1] ** 2 / two.freedom
-    freedom = error**4 / spread if spread > 0 else one.freedom + two.freedom
-    return Effect(one.mean - two.mean, error, freedom, min(one.n, two.n))
+    spread = squares[0] ** 2 / effect_a.freedom + squares[1] ** 2 / effect_b.freedom
+    freedom = error**4 / spread if spread > 0 else effect_a.freedom + effect_b.freedom
+    return Effect(effect_a.mean - effect_b.mean, error, freedom, min(effect_a.n, effect_b.n))
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
     """P-values corrected for their number (Holm 1979); NaN stays NaN and does not count."""
-    known = sorted((p, place) for place, p in enumerate(p_values) if not math.isnan(p))
+    # the k-th smallest of m p-values times m - k + 1, made non-decreasing
+    ordered = sorted((p, index) for index, p in enumerate(p_values) if not math.isnan(p))
     corrected = [math.nan] * len(p_values)
     largest = 0.0
-    for rank, (p, place) in enumerate(known):
-        largest = max(largest, min(1.0, (len(known) - rank) * p))
-        corrected[place] = largest
+    for rank, (p, index) in enumerate(ordered):
+        largest = max(largest, min(1.0, (len(ordered) - rank) * p))
+        corrected[index] = largest
     return corrected

@@ -41,11 +41,11 @@ def fairness_at(points: Points, levels: NDArray[np.floating]) -> NDArray[np.floa
     Above the most accurate model, that model's fairness: it may be as inaccurate as it is. NaN elsewhere.
     """
     fairness, accuracy = points
-    found = np.where(_around(accuracy, levels, CLOSE), _on_lines(accuracy, fairness, levels), np.nan)
+    by_level = np.where(_around(accuracy, levels, CLOSE), _on_lines(accuracy, fairness, levels), np.nan)
     if len(accuracy):
         most = accuracy.max()
-        found[levels > most] = fairness[accuracy == most].mean()
-    return found
+        by_level[levels > most] = fairness[accuracy == most].mean()
+    return by_level
 
 
 def _on_lines(
@@ -54,8 +54,8 @@ def _on_lines(
     """Values at levels along an axis, between neighbours on it; equal ones count with their mean."""
     if not len(along):
         return np.full(len(levels), np.nan)
-    axis, place, count = np.unique(along, return_inverse=True, return_counts=True)
-    means = np.bincount(place, values) / count
+    axis, position, count = np.unique(along, return_inverse=True, return_counts=True)
+    means = np.bincount(position, values) / count
     return np.asarray(np.interp(levels, axis, means, left=np.nan, right=np.nan), np.float64)
 
 
@@ -83,7 +83,7 @@ class Comparison:
 
 
 def compare(
-    first: Mapping[int, Points], second: Mapping[int, Points], count: int = LEVELS, level: float = 0.95
+    points_a: Mapping[int, Points], points_b: Mapping[int, Points], count: int = LEVELS, level: float = 0.95
 ) -> Comparison:
     """Compare two algorithms seed by seed on the range of fairness in which both were trained.
 
@@ -92,20 +92,20 @@ def compare(
     ``COVERED`` of the seeds, and each at those seeds alone. Claims in words are decided at the same levels.
 
     Args:
-        first, second: points by seed, without the unconstrained model, which neither has trained; seeds that one
+        points_a, points_b: points by seed, without the unconstrained model, which neither has trained; seeds that one
             lacks are left out.
         count: number of equally spaced levels, of which the first and the last are the ends of the range; fewer are
             compared where models lie far apart.
         level: of the intervals.
     """
-    seeds = sorted(first.keys() & second.keys())
+    seeds = sorted(points_a.keys() & points_b.keys())
     if len(seeds) < 2:
         return Comparison(np.empty(0), reason=f"{len(seeds)} seeds have runs of both; a paired test needs 2")
-    pairs = [(first[seed], second[seed]) for seed in seeds]
-    (low, high), reach = common_range(pairs), (_reach(first, seeds), _reach(second, seeds))
+    pairs = [(points_a[seed], points_b[seed]) for seed in seeds]
+    (low, high), reach = common_range(pairs), (_reach(points_a, seeds), _reach(points_b, seeds))
     if not low < high:
-        words = " and ".join(_range_words([points[seed] for seed in seeds]) for points in (first, second))
-        return Comparison(np.empty(0), reach=reach, reason=f"no level of fairness reached by both ({words})")
+        ranges = " and ".join(_range_words([points[seed] for seed in seeds]) for points in (points_a, points_b))
+        return Comparison(np.empty(0), reach=reach, reason=f"no level of fairness reached by both ({ranges})")
     levels, gains = covered(np.linspace(low, high, count), pairs)
     if not len(levels):
         reason = f"between fairness {low:.2f} and {high:.2f} no models of both lie within {FAR:g}"
@@ -117,10 +117,11 @@ def compare(
 
 def common_range(pairs: Sequence[tuple[Points, Points]]) -> tuple[float, float]:
     """Range of fairness inside which both were trained at ``COVERED`` of the seeds, from the models of both."""
-    lows = sorted(max(float(np.nanmin(one[0])), float(np.nanmin(two[0]))) for one, two in pairs)
-    highs = sorted((min(float(np.nanmax(one[0])), float(np.nanmax(two[0]))) for one, two in pairs), reverse=True)
-    place = math.ceil(COVERED * len(pairs)) - 1
-    return lows[place], highs[place]
+    # per seed, the range that both methods' models span; the ends are those that COVERED of the seeds reach
+    lows = sorted(max(float(np.nanmin(points_a[0])), float(np.nanmin(points_b[0]))) for points_a, points_b in pairs)
+    highs = sorted(min(float(np.nanmax(points_a[0])), float(np.nanmax(points_b[0]))) for points_a, points_b in pairs)
+    index = math.ceil(COVERED * len(pairs)) - 1
+    return lows[index], highs[-1 - index]
 
 
 def covered(
@@ -130,16 +131,16 @@ def covered(
 
     Seeds without any such level are left out.
     """
-    gains = np.array([gain(one, two, levels) for one, two in pairs])
+    gains = np.array([gain(*pair, levels) for pair in pairs])
     enough = (~np.isnan(gains)).mean(axis=0) >= COVERED - 1e-12
     gains = gains[:, enough]
     return levels[enough], gains[~np.isnan(gains).all(axis=1)]
 
 
-def gain(one: Points, two: Points, levels: NDArray[np.float64]) -> NDArray[np.float64]:
+def gain(points_a: Points, points_b: Points, levels: NDArray[np.float64]) -> NDArray[np.float64]:
     """Advantage of the first at levels of fairness; NaN where one of the two was not trained around a level."""
-    trained = _around(one[0], levels, FAR) & _around(two[0], levels, FAR)
-    return np.where(trained, accuracy_at(one, levels) - accuracy_at(two, levels), np.nan)
+    trained = _around(points_a[0], levels, FAR) & _around(points_b[0], levels, FAR)
+    return np.where(trained, accuracy_at(points_a, levels) - accuracy_at(points_b, levels), np.nan)
 
 
 def _around(along: NDArray[np.floating], levels: NDArray[np.floating], far: float) -> NDArray[np.bool_]:
@@ -149,9 +150,9 @@ def _around(along: NDArray[np.floating], levels: NDArray[np.floating], far: floa
         return np.zeros(len(levels), bool)
     above = np.searchsorted(models, levels - EQUAL)  # the first model at the level or above
     inside = (above < models.size) & (levels >= models[0] - EQUAL)
-    right = models[np.minimum(above, models.size - 1)]
-    left = models[np.maximum(above - 1, 0)]
-    return inside & ((right <= levels + EQUAL) | (right - left <= far + EQUAL))
+    above_level = models[np.minimum(above, models.size - 1)]
+    below_level = models[np.maximum(above - 1, 0)]
+    return inside & ((above_level <= levels + EQUAL) | (above_level - below_level <= far + EQUAL))
 
 
 def _range_words(points: Sequence[Points]) -> str:

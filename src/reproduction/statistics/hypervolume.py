@@ -28,10 +28,10 @@ def hypervolume(
 def pareto(fairness: NDArray[np.floating], accuracy: NDArray[np.floating]) -> Points:
     """Points that no other point equals or beats in both, by increasing fairness; NaN points are left out."""
     fair, right = np.asarray(fairness, np.float64), np.asarray(accuracy, np.float64)
-    known = ~(np.isnan(fair) | np.isnan(right))
-    fair, right = fair[known], right[known]
+    finite = ~(np.isnan(fair) | np.isnan(right))
+    fair, right = fair[finite], right[finite]
     order = np.lexsort((-right, -fair))  # fairest first, of those the most accurate
     fair, right = fair[order], right[order]
     before = np.maximum.accumulate(np.concatenate([[-np.inf], right]))[:-1]
-    kept = right > before
-    return fair[kept][::-1], right[kept][::-1]
+    is_best = right > before
+    return fair[is_best][::-1], right[is_best][::-1]

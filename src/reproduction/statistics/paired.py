@@ -13,13 +13,15 @@ from numpy.typing import NDArray
 from partialfair.metrics.uncertainty import check_level, t_interval
 from reproduction.statistics.effect import TINY, mean_effect
 
+Values = Sequence[float] | NDArray[np.floating]
+
 
 @dataclass(frozen=True)
 class Difference:
     """A mean paired difference.
 
     Attributes:
-        mean: mean of first - second over the seeds that have both.
+        mean: mean of a - b over the seeds that have both.
         low, high: ends of its t-interval; NaN for fewer than two seeds.
         statistic: Student's t; infinite if all differences are one number other than 0.
         p_greater: one-sided p-value of "the mean is at most 0".
@@ -59,20 +61,18 @@ class Difference:
         return self.tested and self.high < -TINY
 
 
-def paired_difference(
-    first: Sequence[float] | NDArray[np.floating], second: Sequence[float] | NDArray[np.floating], level: float = 0.95
-) -> Difference:
-    """Mean of ``first - second`` with Student's paired t; pairs with a NaN are left out.
+def paired_difference(values_a: Values, values_b: Values, level: float = 0.95) -> Difference:
+    """Mean of ``values_a - values_b`` with Student's paired t; pairs with a NaN are left out.
 
     Args:
-        first, second: (n,) values by seed, in the same order.
+        values_a, values_b: (n,) values by seed, in the same order.
         level: of the interval.
 
     Raises:
         ConfigError: ``level`` is not between 0 and 1.
     """
     check_level(level)
-    gaps = np.asarray(first, np.float64) - np.asarray(second, np.float64)
+    gaps = np.asarray(values_a, np.float64) - np.asarray(values_b, np.float64)
     gaps = gaps[~np.isnan(gaps)]
     interval = t_interval(gaps, level)
     if interval.n < 2:
@@ -101,9 +101,9 @@ def increasing_trend(values: NDArray[np.floating]) -> Trend:
     """
     from scipy.stats import page_trend_test
 
-    whole = np.asarray(values, np.float64)
-    whole = whole[~np.isnan(whole).any(axis=1)]
-    if len(whole) < 2 or whole.shape[1] < 3:
-        return Trend(math.nan, math.nan, len(whole))
-    found = page_trend_test(whole)
-    return Trend(float(found.statistic), float(found.pvalue), len(whole))
+    blocks = np.asarray(values, np.float64)
+    blocks = blocks[~np.isnan(blocks).any(axis=1)]
+    if len(blocks) < 2 or blocks.shape[1] < 3:
+        return Trend(math.nan, math.nan, len(blocks))
+    page = page_trend_test(blocks)
+    return Trend(float(page.statistic), float(page.pvalue), len(blocks))

@@ -27,12 +27,13 @@ def detectable_together(effects: Sequence[Effect], values: NDArray[np.float64] |
     Returns:
         NaN if an effect cannot be tested.
     """
-    if not all(one.tested for one in effects):
+    if not all(effect.tested for effect in effects):
         return math.nan
     if len(effects) == 1:
         return effects[0].detectable(alpha)
-    freedom = min(one.freedom for one in effects)
-    needed = (quantile(1 - alpha, freedom) - _draws(values, len(effects), freedom)) * [one.error for one in effects]
+    freedom = min(effect.freedom for effect in effects)
+    errors = [effect.error for effect in effects]
+    needed = (quantile(1 - alpha, freedom) - _draws(values, len(effects), freedom)) * errors
     return float(np.quantile(needed.max(axis=1), POWER))
 
 
@@ -42,17 +43,20 @@ def seeds_together(effects: Sequence[Effect], values: NDArray[np.float64] | None
     ``None`` where one is not above 0 or cannot be tested, or for more than ``MOST_SEEDS``; see
     :func:`detectable_together` for the arguments.
     """
-    if not all(one.tested and one.mean > 0 for one in effects):
+    if not all(effect.tested and effect.mean > 0 for effect in effects):
         return None
     if len(effects) == 1:
         return effects[0].seeds_for(effects[0].mean, alpha)
-    ratio = np.array([one.mean / max(one.error * math.sqrt(one.n), np.finfo(float).tiny) for one in effects])
+    deviations = [max(effect.error * math.sqrt(effect.n), np.finfo(float).tiny) for effect in effects]
+    ratio = np.array([effect.mean for effect in effects]) / deviations
 
-    def found(n: int) -> bool:
+    def is_enough(n: int) -> bool:
+        # n seeds: Student's t with correlations of the sample, shifted by the effects in standard errors, sqrt(n) mean
+        # / s
         statistics = _draws(values, len(effects), n - 1.0) + math.sqrt(n) * ratio
         return bool((statistics > quantile(1 - alpha, n - 1.0)).all(axis=1).mean() >= POWER)
 
-    return fewest(found)
+    return fewest(is_enough)
 
 
 def seeds_inside(effect: Effect, margin: float, alpha: float) -> int | None:
@@ -64,13 +68,14 @@ def seeds_inside(effect: Effect, margin: float, alpha: float) -> int | None:
         return None
     deviation = max(effect.error * math.sqrt(effect.n), np.finfo(float).tiny)
 
-    def found(n: int) -> bool:
+    def is_enough(n: int) -> bool:
         from scipy.special import stdtr
 
+        # both one-sided tests pass if the mean stays t standard errors inside either end of the margin
         room = np.array([margin - effect.mean, margin + effect.mean]) * math.sqrt(n) / deviation
         return bool(stdtr(n - 1.0, room - quantile(1 - alpha, n - 1.0)).sum() - 1 >= POWER)
 
-    return fewest(found)
+    return fewest(is_enough)
 
 
 def detectable_inside(effect: Effect, alpha: float) -> float:
@@ -94,7 +99,7 @@ def _correlations(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Correlations of columns over the rows that both have; 0 where there is none."""
     masked = np.ma.masked_invalid(values)
     with np.errstate(all="ignore"):
-        found = np.ma.corrcoef(masked, rowvar=False).filled(0.0)  # type: ignore[no-untyped-call]
-    found = np.where(np.isfinite(found), found, 0.0)
-    np.fill_diagonal(found, 1.0)
-    return np.asarray(found, np.float64)
+        correlations = np.ma.corrcoef(masked, rowvar=False).filled(0.0)  # type: ignore[no-untyped-call]
+    correlations = np.where(np.isfinite(correlations), correlations, 0.0)
+    np.fill_diagonal(correlations, 1.0)
+    return np.asarray(correlations, np.float64)

@@ -43,21 +43,22 @@ def rank_test(values: pd.DataFrame, control: str) -> RankTest:
     import scikit_posthocs
     from scipy.stats import friedmanchisquare
 
-    whole = values.dropna(axis="columns")
-    left_out = [str(name) for name in values.columns if name not in whole]
-    ranks = whole.rank(axis=1, ascending=False).mean()
+    complete = values.dropna(axis="columns")
+    left_out = [str(name) for name in values.columns if name not in complete]
+    ranks = complete.rank(axis=1, ascending=False).mean()
     mean_ranks = {str(name): float(rank) for name, rank in ranks.items()}
-    test = RankTest(mean_ranks, blocks=len(whole), left_out=left_out)
-    if control not in whole or whole.shape[1] < 3 or len(whole) < 2:
-        text = f"{whole.shape[1]} algorithms with values on all of {len(whole)} problems; Friedman's test needs 3 and 2"
-        return replace(test, reason=text if control in whole else f"{control} has no value on some problem")
+    test = RankTest(mean_ranks, blocks=len(complete), left_out=left_out)
+    if control not in complete or complete.shape[1] < 3 or len(complete) < 2:
+        n_problems, n_algorithms = complete.shape
+        text = f"{n_algorithms} algorithms with values on all of {n_problems} problems; Friedman's test needs 3 and 2"
+        return replace(test, reason=text if control in complete else f"{control} has no value on some problem")
     with np.errstate(all="ignore"):
-        statistic, p = friedmanchisquare(*(whole[name] for name in whole))
-        pairs = scikit_posthocs.posthoc_siegel_friedman(whole.to_numpy()).to_numpy()
+        statistic, p = friedmanchisquare(*(complete[name] for name in complete))
+        pairs = scikit_posthocs.posthoc_siegel_friedman(complete.to_numpy()).to_numpy()
     if math.isnan(p):
         return replace(test, reason="all algorithms are equal on every problem")
-    place = list(whole.columns).index(control)
-    others = [index for index in range(whole.shape[1]) if index != place]
-    corrected = holm([float(p) for p in pairs[place, others]])
-    post_hoc = {str(whole.columns[index]): float(value) for index, value in zip(others, corrected, strict=True)}
+    control_index = list(complete.columns).index(control)
+    rivals = [index for index in range(complete.shape[1]) if index != control_index]
+    corrected = holm([float(p) for p in pairs[control_index, rivals]])
+    post_hoc = {str(complete.columns[index]): float(value) for index, value in zip(rivals, corrected, strict=True)}
     return replace(test, statistic=float(statistic), p=float(p), post_hoc=post_hoc)

@@ -79,6 +79,7 @@ class Family:
 
     def __init__(self, evidence: Evidence[Any], members: Sequence[ClaimComparison], verdicts: Sequence[str]) -> None:
         self.evidence, self.members, self.verdicts = evidence, members, verdicts
+        # one-sided error: 2.5% where intervals are of 95%
         self.alpha = (1 - evidence.results.level) / 2
         self._decisive = [look_levels.alpha(evidence, member.claim, member.cell, member.side) for member in members]
         self._pairs = [self._paired(comparison) for comparison in members]
@@ -90,6 +91,7 @@ class Family:
 
     def judge(self) -> list[Judgement]:
         """Return the word of each comparison with its columns of the scorecard."""
+        # p-values, then letters, then words: comparisons by readings, all seeds
         tests = self._tests(None)
         spelt = self._letters(tests)
         family_words = self._words(tests, spelt)
@@ -100,6 +102,8 @@ class Family:
         without = (
             [self._words(*self._spelt({*seeds} - {seed})) for seed in seeds] if has_readings and len(seeds) > 2 else []
         )
+        # the main reading with errors widened to a fresh draw of people (Nadeau and Bengio 2003): no star if its letter
+        # stays
         fresh = [spelling[0] for spelling in self._letters(self._tests(None, widened=True, main_only=True))]
         judgements = []
         for k, comparison in enumerate(self.members):
@@ -187,6 +191,7 @@ class Family:
         if not len(levels):
             return PValues()
         factor = self._widening(comparison.cell.dataset, claim, len(gains)) if widened else 1.0
+        # one effect per level if the claim has to hold at each, else one of the mean over the levels
         columns = [gains[:, j] for j in range(len(levels))] if equal.every else [np.nanmean(gains, axis=1)]
         effects = tuple(replace(e, error=factor * e.error) for e in map(mean_effect, columns))
         incomplete = comparison.main.incomplete or (seeds is not None and len(pairs) < COVERED * len(seeds))

@@ -59,6 +59,7 @@ def word(value: float, expected: float, noise: float, tolerance: float | None) -
         noise: largest difference that noise explains; NaN where none is known, so that only equal numbers agree.
         tolerance: largest difference that is near.
     """
+    # |ours - published| within the noise agrees, within the stated tolerance is near
     difference = abs(value - expected)
     if difference <= (0.0 if math.isnan(noise) else noise) + _ROUNDING:
         return "agrees"

@@ -204,6 +204,7 @@ def _along(evidence: Evidence[Any], claim: Claim, cell: GridCell, side: Comparis
         return [values(evidence, claim, GridCell(name, cell.dataset), side)[0] for name in claim.experiments]
     pair = frontiers.TrainedMethod(side.experiment or cell.experiment, side.method or claim.method)
     settings = frontiers.settings_of(evidence.results, pair, cell.dataset)
+    # a penalty weight grows towards strictness, a tolerance falls
     strict = 1 if plugins.load("algorithms", pair.algorithm).ALGORITHM.kappa == "weight" else -1
     return [metric_values(evidence, claim, setting) for setting in sorted(settings, key=lambda s: strict * s.kappa)]
 
@@ -218,6 +219,7 @@ def measure_trend(evidence: Evidence[Any], claim: Claim, cell: GridCell) -> Meas
     seeds = sorted(set.intersection(*(set(column) for column in columns))) if columns else []
     if len(columns) < 2 or not seeds:
         return MeasuredEffects(metric=name, reason="fewer than two settings have values at one seed")
+    # (seeds, settings) with the sign that makes the claimed direction a rise, as Page's test asks for
     scores = np.array([[column[seed] for column in columns] for seed in seeds]) * (1 if claim.trend == "rises" else -1)
     effect = mean_effect(scores[:, -1] - scores[:, 0])
     note = "means " + ", ".join(f"{np.mean(list(column.values())):.4g}" for column in columns)

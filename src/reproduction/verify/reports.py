@@ -162,10 +162,11 @@ class Reports:
 
     def _made(self, csv: Path, out: Path) -> list[Path]:
         """Write the files of an exhibit into a folder, its figure only if that has to be compared."""
-        from reproduction.jobs import report  # what draws is not read for looking whether anything was edited
+        from reproduction.exhibits import canvas  # what draws is not read for looking whether anything was edited
+        from reproduction.jobs import report
 
-        pictures = not self._recorded_figure(csv)
-        return report.render_exhibit(self.config, csv.stem, out, self.scratch, pictures=pictures)
+        formats = () if self._recorded_figure(csv) else (canvas.FORMAT,)
+        return report.render_exhibit(self.config, csv.stem, out, self.scratch, formats)
 
     def _made_from_tables(self, csv: Path, experiments: Sequence[str]) -> list[Path]:
         """Write the files of an exhibit from the collected tables alone; none if it needs files of runs, or of data.
@@ -190,10 +191,10 @@ class Reports:
         """Return the files of a figure that need not be drawn, since all are as recorded; none without a figure."""
         if self.pictures:
             return []
-        from reproduction.exhibits.canvas import FORMATS
+        from reproduction.exhibits.canvas import FORMAT
         from reproduction.exhibits.exhibit import kind_of
 
-        files = [csv.with_suffix(f".{suffix}") for suffix in FORMATS] if kind_of(self.config, csv.stem).figure else []
+        files = [csv.with_suffix(f".{FORMAT}")] if kind_of(self.config, csv.stem).figure else []
         return files if all(map(self.recorded.is_untouched, files)) else []
 
     def _scorecard(self, chain: Chain) -> None:

@@ -147,6 +147,7 @@ def marked_steps(steps: int, marks: int) -> NDArray[np.int64]:
         steps: of the whole run; the last one is always marked.
         marks: how many, at most.
     """
+    # the path up to step t is about c times sum 1 / sqrt(t + 1) = 2 c sqrt(t) long
     places = np.linspace(0.0, np.sqrt(steps), marks + 1)[1:] ** 2
     return np.unique(np.maximum(np.rint(places), 1).astype(np.int64))
 
@@ -175,16 +176,20 @@ def solve(
         NotEstimableError: a set has no rows.
     """
     limit, c = np.asarray(limits, np.float64), np.asarray(constants, np.float64)
+    # precomputed: weights of the cells in the six sets, K of the mirror map, steps to skip and to mark
     sets = set_weights(rows.sets, rows.cells)
     weight, skip = mirror_weight(budget.bound), int(budget.skip * budget.steps)
     marks = marked_steps(budget.steps, budget.marks)
     averaged = np.repeat(marks > skip, 2)  # before that the stored average is the iterate itself
     averaged[::2] = True
+    # Algorithm 1 begins at a level r^(0) > f*
     level = np.full(c.size, budget.c1 * budget.c2**2)  # f0 of the constant score, above the minimum
     active = np.arange(c.size)
     calls: list[Call] = []
     candidates: list[tuple[Vector, NDArray[np.int64], float]] = []
     for number in range(budget.calls):
+        # Algorithm 1, line 4: one call of Algorithm 2 for all runs that have not ended, started at x = 0, y = (1/3,
+        # 1/3, 1/3)
         batches = random.integers(0, rows.cells.size, (budget.steps, budget.batch))
         shape = (rows.X.shape[1], active.size)
         table, mean, sums = np.zeros(shape), np.empty(shape), np.empty((10, active.size))
@@ -195,9 +200,11 @@ def solve(
             *rows.arrays, rows.cells, batches, sets, table, a, b, y, alpha, level[active], limit[active], budget.c1,
             budget.c2, c[active], weight, budget.bound, budget.radius, skip, marks, sums, mean, snapshots,
         )  # fmt: skip
+        # u, v of equation (36), then U(r) by Lemma 4
         averages = sums[1:9] / sums[0]
         upper = np.full(c.size, np.nan)
         upper[active] = [upper_bound(column[:3].copy(), column[3:].copy(), budget.bound) for column in averages.T]
+        # |a|, |b|, |alpha| at the bound I would mean that the interval I is too small for Lemma 1
         full, extreme = np.full((shape[0], c.size), np.nan), np.full(c.size, np.nan)
         full[:, active] = mean
         extreme[active] = np.abs(np.concatenate([a, b, alpha])).max(axis=0)
@@ -208,6 +215,7 @@ def solve(
         if report is not None:
             low, high = np.nanmin(upper[active]), np.nanmax(upper[active])
             report(f"call {number + 1}: {active.size} runs, U from {low:.4f} to {high:.4f}")
+        # lines 5 to 7: a run with U >= -tolerance halts; the level of the others falls, r <- r + U / (2 theta)
         active = active[np.isfinite(upper[active]) & (upper[active] < -budget.tolerance)]
         if not active.size:
             break
@@ -221,7 +229,7 @@ def joined_snapshots(
     """Snapshots (S, p) of all marks with the run (S,) and the share of the work (S,) of each.
 
     Args:
-        kept: by mark, the snapshots (s, p), their runs (s,), and the share of the work that had been done.
+        candidates: by mark, the snapshots (s, p), their runs (s,), and the share of the work that had been done.
     """
     weights, runs, work = zip(*candidates, strict=True)
     return np.concatenate(weights), np.concatenate(runs), np.repeat(work, [len(run) for run in runs])

@@ -63,6 +63,7 @@ class SetMoments:
         Raises:
             NotEstimableError: a set has no rows.
         """
+        # moments of the four cells by one pass each; a set's are sums over its cells
         counts = cell_counts(cells)
         sets.require(counts)
         p = X.shape[1]
@@ -77,6 +78,7 @@ class SetMoments:
                 mean_xx[cell] = (rows.T @ rows).toarray()
             mean_x[cell] = rows.sum(axis=0)
         size = sets.table @ counts
+        # E_S[x] (6, p), and Cov_S = E_S[x x'] - E_S[x] E_S[x]'
         mean = (sets.table @ mean_x) / size[:, None]
         raw = np.einsum("sc,cij->sij", sets.table.astype(np.float64), mean_xx) / size[:, None, None]
         return cls(mean, raw - mean[:, :, None] * mean[:, None, :])
@@ -117,6 +119,7 @@ class QuadraticAUC:
     def objective_form(self) -> Vector:
         """``c1 (Cov_D+ + Cov_D- + delta0 delta0')``, the quadratic part of f0, with the ridge."""
         covariance = self.moments.covariance
+        # f0 = c1 ((c2 - delta0'w)^2 + w'(Cov_D+ + Cov_D-) w)
         form = covariance[0] + covariance[1] + np.outer(self.delta0, self.delta0)
         return self.c1 * form + self.ridge * np.eye(self.delta0.size)
 
@@ -124,6 +127,7 @@ class QuadraticAUC:
     def scale_form(self) -> Vector:
         """``Q``, the quadratic part of f1 and f2, with the ridge."""
         mean, covariance = self.moments.mean, self.moments.covariance
+        # q = c1 (sum of the two squared mean gaps + sum of the four variances) = w'Q w
         gaps = (mean[2] - mean[3], mean[4] - mean[5])
         form = covariance[2:].sum(axis=0) + np.outer(gaps[0], gaps[0]) + np.outer(gaps[1], gaps[1])
         return self.c1 * form + self.ridge * np.eye(self.delta0.size)
@@ -137,11 +141,13 @@ class QuadraticAUC:
         def loss(p: int, n: int) -> float:
             return float(c1 * ((c2 - (mean[p] - mean[n])) ** 2 + variance[p] + variance[n]))
 
+        # sets 0..5 = D+, D-, G1, G1', G2, G2'
         return np.array([loss(0, 1), loss(3, 2) + loss(4, 5), loss(5, 4) + loss(2, 3)])
 
     @cached_property
     def _basis(self) -> tuple[Vector, Vector, Vector]:
         """``B`` and ``d, e`` with ``B'(objective form)B = diag(d)`` and ``B'QB = diag(e)``."""
+        # With A + Q = L L', the eigenvectors of L^-1 A L^-T diagonalise both forms; precomputed once for all slacks.
         total = self.objective_form + self.scale_form
         lower = cholesky(total, lower=True)
         half = solve_triangular(lower, self.objective_form, lower=True)
@@ -153,6 +159,7 @@ class QuadraticAUC:
     def unconstrained(self) -> Vector:
         """Minimiser of f0, (p,)."""
         basis, d, _ = self._basis
+        # A w = c1 c2 delta0, in the basis d z = B'(c1 c2 delta0)
         target = self.c1 * self.c2 * (basis.T @ self.delta0)
         return np.asarray(basis @ (target / d))
 
@@ -165,6 +172,8 @@ class QuadraticAUC:
         if not slack > 0:
             raise InfeasibleError(f"the slack {slack:g} is not positive: the surrogate problem is infeasible")
         basis, _, e = self._basis
+        # w'Q w + |l'w| - s falls in the multiplier lambda of the constraint: its root is the optimum, found by
+        # bracketing
         length = basis.T @ self.linear
 
         def excess(multiplier: float) -> float:
@@ -187,6 +196,8 @@ class QuadraticAUC:
         Of the nu in [-multiplier, multiplier] that with the largest dual value is taken.
         """
         basis, d, e = self._basis
+        # The dual in nu is concave and quadratic, its stationary point l'z(nu) = 0 where that lies within +-lambda: 2
+        # form z = target - nu l.
         form = share * d + multiplier * e
         target, length = 2 * share * self.c1 * self.c2 * (basis.T @ self.delta0), basis.T @ self.linear
         along = length @ (length / form)
@@ -199,6 +210,7 @@ class QuadraticAUC:
         The dual is a concave function of the weight of f0 in [0, 1], maximised to about 1e-10.
         """
         basis, d, e = self._basis
+        # H(r) of equation (18) by its dual: the weight y of f0 and 1 - y of the two constraints together
         target, length = 2 * self.c1 * self.c2 * (basis.T @ self.delta0), basis.T @ self.linear
         constant = self.c1 * self.c2**2
 
@@ -220,6 +232,7 @@ class QuadraticAUC:
         """
         basis, d, _ = self._basis
         w, basis_delta = self.unconstrained(), basis.T @ self.delta
+        # minimise f0 with delta'w fixed: w_u minus a multiple of A^-1 delta
         direction = basis @ (basis_delta / d)
         step = (self.delta @ w) / (self.delta @ direction)
         return w[:, None] - step * direction[:, None] * np.asarray(shares)[None, :]

@@ -33,6 +33,7 @@ def advance(
         if run.round in keep:
             run.checkpoints[run.round] = (run.params, run.aux)
         while not run.fixed and run.round < rounds:
+            # Algorithm 1, line 3: the best point of the inner loop is the next iterate, if there is one
             state_new = _switching(problem, run, state)
             run.round += 1
             run.inner_steps += run.configuration.inner_steps
@@ -56,6 +57,7 @@ def _switching(problem: DCProblem, run: Run, anchor: State) -> State | None:
     best: tuple[float, State | None] = (np.inf, None)
     state = anchor
     for _ in range(run.configuration.inner_steps):
+        # Algorithm 2, line 4: g_max(v) = max_i g_i(v) decides which function the step follows
         values = problem.majorants(state, linearisation)
         worst = int(values.argmax())
         if values[worst] <= eps:
@@ -65,6 +67,7 @@ def _switching(problem: DCProblem, run: Run, anchor: State) -> State | None:
                 best = (loss, state)
         else:
             gradient, length = problem.majorant_gradient(state, linearisation, worst), float(values[worst])
+        # lines 5 and 7: v - eps / |h|^2 h, or v - g_max(v) / |h|^2 h
         square = float(gradient @ gradient)
         if square == 0:
             break

@@ -114,6 +114,7 @@ class DCProblem:
 
     def constraints(self, state: State) -> Vector:
         """Constraint values f (m,)."""
+        # f_i = f+_i - f-_i of problem (27)
         return state.parts.values if state.parts else np.zeros(0)
 
     def true_violation(self, params: Vector, aux: Vector) -> float:
@@ -147,6 +148,8 @@ class DCProblem:
         if not (self.objective.free_intercept and isinstance(score, LinearScores)):
             return params, aux
         scores = score.scores(params)
+        # a loss on pairs does not see a constant: the score 0 is put at the quantile that leaves positive_share above
+        # it
         shift = -float(np.quantile(scores, 1 - self.positive_share))
         moved = params + score.start(shift)
         if self.family is not None:
@@ -161,6 +164,8 @@ class DCProblem:
 
     def linearise(self, state: State) -> Linearisation:
         """The concave parts of f0 and of all constraints, linearised at a point."""
+        # Equation (32) as an affine function of the point, precomputed at the anchor v0: f-_i(v0) + <f-'_i, v - v0> =
+        # value_i + slope_i . v; row 0 is f0's.
         m, size = self.n_constraints, self.model.size
         value, slope = np.empty(m + 1), np.zeros((m + 1, size + self.n_aux))
         value[0], residual = self.objective.concave(state.scores)
@@ -168,6 +173,7 @@ class DCProblem:
         if state.parts:
             value[1:] = state.parts.concave
             slope[1:, :size], slope[1:, size:] = self._slopes(state, 0.0, 1.0)
+        # (rho / 2) |w|^2 belongs to both parts: its own linearisation is rho <w0, w> - (rho / 2) |w0|^2
         w = state.params.ravel()
         slope[:, :size] += self.rho * w
         value += self.rho / 2 * (w @ w)
@@ -176,12 +182,14 @@ class DCProblem:
     def majorants(self, state: State, anchor: Linearisation) -> Vector:
         """Constraint majorants g_i (m,): convex parts minus linearised concave parts."""
         assert state.parts is not None
+        # g_i(v) = f+_i(v) + (rho / 2) |w|^2 - linearised f-_i, equation (31)
         linear = anchor.value[1:] + anchor.slope[1:] @ np.concatenate([state.params.ravel(), state.aux])
         return state.parts.convex + self._square(state) - linear
 
     def majorant_gradient(self, state: State, anchor: Linearisation, i: int) -> Vector:
         """A subgradient (size + P,) of the majorant g_i."""
         assert state.parts is not None
+        # f+'_i(v) - f-'_i(v0), both by parameters and by auxiliaries
         unit = np.zeros(self.n_constraints)
         unit[i] = 1.0
         by_row, by_aux = state.parts.pull_back(unit, np.zeros(self.n_constraints))
@@ -189,6 +197,7 @@ class DCProblem:
 
     def loss_majorant(self, state: State, anchor: Linearisation) -> tuple[float, Vector]:
         """Value and a subgradient (size + P,) of the majorant of f0; f0 itself where it is convex and rho is 0."""
+        # g_0(v) = f+_0(v) - linearised f-_0, which is f0 itself where the loss is convex
         value, residual = self.objective.convex(state.scores)
         point = np.concatenate([state.params.ravel(), state.aux])
         linear = float(anchor.value[0] + anchor.slope[0] @ point)

@@ -79,6 +79,7 @@ class LinearScores:
 
     def scores(self, params: Vector) -> Vector:
         """Scores (n,) at parameters (R, d+1), in the stored order."""
+        # w_g = theta_0 + theta_g, s = w_g0 + X_g w_g per group
         weights = self.model.effective(params)
         return np.concatenate([X @ w[1:] + w[0] for X, w in zip(self.blocks, weights, strict=True)])
 
@@ -86,6 +87,7 @@ class LinearScores:
         """Derivative of ``sum_i residual_i score_i`` by the parameters, (R, d+1)."""
         out, start = np.zeros((len(self.blocks), self.shape[1])), 0
         for k, X in enumerate(self.blocks):
+            # X_g' residual, its first entry the sum for the intercept
             block = residual[start : start + X.shape[0]]
             out[k, 0], out[k, 1:] = block.sum(), X.T @ block
             start += X.shape[0]

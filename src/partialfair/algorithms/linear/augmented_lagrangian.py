@@ -122,6 +122,7 @@ def warm_start(problem: LinearProblem, iterations: int) -> tuple[Vector, Vector,
     bank a loss of 0.258 instead of 0.210).
     """
     stride = SAMPLE if problem.design.n_rows >= MANY_ROWS else 1
+    # minimum of f0 alone by a few Newton steps; its Hessian also gives the coordinates of the inner solves
     params, scaling = newton_steps(problem, iterations=iterations, stride=stride)
     if problem.n_aux == 0 and problem.model.uses_group:
         params = matching_intercepts(problem, params)
@@ -137,6 +138,7 @@ def matching_intercepts(problem: LinearProblem, params: Vector) -> Vector:
     shift = np.zeros(problem.model.n_groups)
     for k in range(shift.size):
         group_scores = scores[group == k]
+        # bisection for the shift b_k at which mean clip(s + b_k + 1/2, 0, 1), which grows with b_k, is the start's rate
         low, high = -group_scores.max() - 1.0, -group_scores.min() + 1.0
         for _ in range(30):
             shift[k] = (low + high) / 2
@@ -156,6 +158,7 @@ def matching_thresholds(problem: LinearProblem, params: Vector) -> Vector:
     if program.n_aux == 0:
         return np.zeros(0)
     scores = problem.scores(params)
+    # smoothed shares c_k(t) = A_k(t) - B_k(t), by hinge means at t - 1/2 and t + 1/2, on a grid of 512 thresholds
     nodes = np.linspace(scores.min() - 0.5, scores.max() + 0.5, 512)
     ends = problem.design.starts
     subsets = [scores[start:last] for start, last in zip(ends, ends[1:], strict=False) if last > start]
@@ -163,12 +166,14 @@ def matching_thresholds(problem: LinearProblem, params: Vector) -> Vector:
     for subset in subsets:
         share += _hinges(subset, nodes - 0.5) - _hinges(subset, nodes + 0.5)
     share /= program.n_subsets
+    # at the start all scores are 0, so that a threshold t leaves the share clip(1/2 - t, 0, 1) above it
     target = np.clip(0.5 - program.start, 1e-3, 1 - 1e-3)
     return np.interp(-target, -share, nodes)
 
 
 def _hinges(scores: Vector, thresholds: Vector) -> Vector:
     """Means of ``max(score - t, 0)`` for many thresholds (Q,): by sums over sorted scores."""
+    # sum over s > t of (s - t) = (sum of these s) - (their number) t: suffix sums, computed once for all thresholds
     ranked = np.sort(scores)
     sum_from = np.concatenate([np.cumsum(ranked[::-1])[::-1], [0.0]])
     first_above = np.searchsorted(ranked, thresholds, side="right")
@@ -192,6 +197,7 @@ class _Incumbent:
             )
             if self.report is not None:
                 self.report(self.history[-1])
+            # points within the tolerance are ordered by their loss and come first; the others by their violation
             feasible = worst <= self.tolerance
             key = (not feasible, loss if feasible else worst)
             if self.best is None or key < self.best[0]:
@@ -224,6 +230,7 @@ class _Multipliers:
         # grad L = grad f0 + sum_i max(mu_i + rho f_i, 0) grad f_i
         shifted = np.maximum(self.multipliers + self.penalty * self.problem.constraints(state), 0.0)
         loss, by_params, by_aux = self.problem.lagrangian(state, shifted)
+        # (1 / 2 rho) sum_i (max(mu_i + rho f_i, 0)^2 - mu_i^2)
         penalty = (shifted @ shifted - self.multipliers @ self.multipliers) / (2 * self.penalty)
         return float(loss + penalty), np.concatenate([self.scaling.pull_back(by_params).ravel(), by_aux])
 
@@ -234,6 +241,7 @@ class _Multipliers:
         from them. With thresholds they are not: the constraints bend at scores near a threshold, and on bank and
         a9a the rounds after it would need up to five times the evaluations.
         """
+        # sequential quadratic programming's step: f_i + f_i' d <= 0, see partialfair.algorithms.linear.correction
         correction = correct(self.problem, self.scaling, *self.unpack(flat))
         if correction is None:
             return []
@@ -271,6 +279,7 @@ class _Multipliers:
         state = problem.state(*self.unpack(flat))
         values = problem.constraints(state)
         worst = float(values.max())
+        # mu_i <- max(mu_i + rho f_i, 0); rho grows where max_i f_i has not halved
         self.multipliers = np.maximum(self.multipliers + self.penalty * values, 0.0)
         # stationarity: the gradient of f0 + sum_i mu_i f_i at the new multipliers
         loss, by_params, by_aux = problem.lagrangian(state, self.multipliers)

@@ -125,10 +125,12 @@ def solve_calibrated(
         return last
 
     begin = start if start is not None and start[1].size == problem.n_aux else _start(task, problem, free)
+    # 1. the constraints as they are; where their gap is far off, once more with a large penalty from the start
     now = attempt(1.0, 1.0, settings, begin)
     if now.gap > STUCK * task.kappa:
         firm = settings.model_copy(update={"penalty": STUCK_PENALTY})
         now = min(now, attempt(1.0, 1.0, firm, begin), key=lambda solved: solved.gap)
+    # 2. the slack times 0.98 kappa / gap, and a narrower surrogate, each attempt from the solution before
     earliest, shorter = now, settings.model_copy(update={"rounds": min(settings.rounds, AGAIN)})
     for schedule in SMOOTHED if task.constraint == PSP else PLAIN:
         now, scale, width = earliest, 1.0, schedule.width
@@ -188,6 +190,7 @@ def _widened(unions: GroupPairs, task: Task, scale: float) -> dict[str, Any]:
     Thresholds just above the lower end, where one group's rank is in the interval and the other's below it, are
     constrained so. The last step reaches beyond the end, because grids are half open.
     """
+    # kappa as a difference of shares of rows, which is also the largest distance of two ranks of the grid
     slack = task.kappa * (measure(unions[0]) if task.kappa_scale == "relative" else 1.0)
     length = measure(padded(unions[0], slack, 0.0))
     grid = int(np.clip(np.ceil(length / min(SPACING, slack)), task.grid, max(MOST_RANKS, task.grid)))
@@ -200,6 +203,7 @@ def _narrowed(program: HingeProgram, width: float) -> HingeProgram:
     if width == 1:
         return program
 
+    # clip(x / w + 1/2, 0, 1) = (max(x + w/2, 0) - max(x - w/2, 0)) / w: weights by 1 / w, shifts and constants by w
     def side(convex_part: Side) -> Side:
         return replace(convex_part, weight=convex_part.weight / width, constant=convex_part.constant * width)
 
@@ -214,6 +218,7 @@ def _start(task: Task, problem: LinearProblem, free: Vector) -> Point | None:
         return None
     scores, starts = problem.scores(free), problem.design.starts
     slack = task.kappa * (measure(unions[0]) if task.kappa_scale == "relative" else 1.0)
+    # 31 ranks inside the interval at which the groups' quantiles are brought together
     ranks = np.concatenate([np.linspace(a, b, 33)[1:-1] for a, b in padded(unions[0], slack, 0.0)])
     sorted_scores = [np.sort(scores[a:b]) for a, b in zip(starts, starts[1:], strict=False)]
     quantiles = np.array([np.quantile(group_scores, 1 - ranks) for group_scores in sorted_scores])

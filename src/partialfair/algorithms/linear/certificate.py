@@ -71,10 +71,13 @@ def certify(problem: LinearProblem, params: Vector, aux: Vector, *, active_withi
         active_within: how close to its bound a constraint counts as active.
     """
     state = problem.state(params, aux)
+    # f0' (N,): thresholds do not enter the loss, hence the zeros
     by_params = problem.loss(state)[1]
     values = problem.constraints(state)
     gradient = np.concatenate([by_params.ravel(), np.zeros(problem.n_aux)])
     multipliers = np.zeros(values.size)
+    # Equation (28) without the normal cone (W is the whole space): min over lambda >= 0 of |f0' + sum_i lambda_i f_i'|,
+    # over the constraints that (30) lets have a multiplier; (29), the violation itself, is reported apart.
     active = np.flatnonzero(values >= -active_within)
     residual = float(np.linalg.norm(gradient))
     if active.size:

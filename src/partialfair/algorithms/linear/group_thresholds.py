@@ -115,6 +115,8 @@ def group_curve(
         counted: (n,) rows that the rate is of; by default all.
         weight: (n,) what a row counts when it is on the right side; by default 1.
     """
+    # cut j puts the j highest scores above the threshold: correct(j) = negatives + sum over these of +-worth, and
+    # rate(j) = sum over the interval of min(share, beta) - min(share, alpha), the rate of equation (21)
     order = np.argsort(-scores, kind="stable")
     ranked, positive = scores[order], y[order] > 0
     worth = np.ones(scores.size, np.int64) if weight is None else weight[order]
@@ -132,6 +134,7 @@ def best_thresholds(curves: list[GroupCurve], slack: float) -> tuple[Vector, int
 
     Cost O(c G log c) for c cuts in all. Always feasible: at rates of zero all groups agree.
     """
+    # rates within the slack of each other lie in a window [low, low + slack] whose lower end is the rate of some cut
     lows = np.unique(np.concatenate([curve.rates for curve in curves]))
     total = np.zeros(lows.size, np.int64)
     picks = []
@@ -151,11 +154,13 @@ def _window_argmax(values: NDArray[np.int64], starts: NDArray[np.int64], last: N
 
     A sparse table: the best of every run of 2^k entries, and two overlapping runs for each window.
     """
+    # table[k][i] is the place of the largest of the 2^k entries from i on
     table = [np.arange(values.size)]
     while 2 ** len(table) <= values.size:
         half, previous = 2 ** (len(table) - 1), table[-1]
         earlier, later = previous[:-half], previous[half:]
         table.append(np.where(values[later] > values[earlier], later, earlier))
+    # a window of n entries is covered by two runs of 2^floor(log2 n), from its start and to its end
     length = np.maximum(last - starts, 1)
     level = np.floor(np.log2(length)).astype(np.int64)
     start = np.minimum(starts, values.size - 1)

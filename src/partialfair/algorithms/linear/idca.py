@@ -62,10 +62,12 @@ class IDCA(Algorithm[IDCASettings]):
     def fit_together(self, tasks: Sequence[Task], settings: IDCASettings) -> list[Fit]:
         """The fits of tasks that differ in kappa alone; their candidates are columns of one computation."""
         tasks = [replace(task, closed_grid=settings.closed_grid) for task in tasks]
+        # appendix G.2.2: all pairs (T, eps) run for 50 outer iterations; the most accurate on validation rows goes on
         pairs = [Configuration(steps, eps) for steps in settings.inner_steps for eps in settings.tolerances]
         candidates = [start_runs(self.problem(task), pairs, zero=settings.start == "zero") for task in tasks]
         for task in tasks:
             task.report(f"tuning {len(pairs)} pairs (T, eps) for {settings.tuning_rounds} outer iterations")
+        # candidates of all tasks and pairs are columns of one computation, since they share the rows
         owners = [task for task, runs in zip(tasks, candidates, strict=True) for _ in runs]
         all_runs = [run for runs in candidates for run in runs]
         self.advance(owners, all_runs, settings.tuning_rounds, lanes=lanes_for(len(pairs)))
@@ -87,6 +89,7 @@ class IDCA(Algorithm[IDCASettings]):
     def _fit(self, task: Task, runs: Sequence[Run], best: Run, settings: IDCASettings) -> Fit:
         """The fit from the best of a task's candidates, which has gone on: K is chosen."""
         problem = self.problem(task)
+        # K: one run of the largest K has a checkpoint for every candidate; ties take the smaller max_i f_i
         candidates = sorted(settings.rounds)
         points = [best.checkpoints[rounds] for rounds in candidates]
         accuracies = [_accuracy(task, params) for params, _ in points]
@@ -103,6 +106,7 @@ class IDCA(Algorithm[IDCASettings]):
             "validation_accuracy": accuracies[choice],
         }
         trace = Trace({_name(run): run.history for run in runs}, _name(best))
+        # constraints within 2 eps of 0 count as active: the inner solver leaves them up to eps above it
         evaluated_point = LinearPoint(problem, *points[choice], active_within=2 * eps)
         return Fit(score_at(task, *points[choice]), chosen, trace, evaluated_point)
 

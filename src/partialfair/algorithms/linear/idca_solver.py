@@ -85,6 +85,7 @@ def advance(
         lanes: 1 or 8; by default what costs least for this number of runs. The two differ by rounding. Runs of one
             lane are as if each was alone, whether or not they are.
     """
+    # runs wait in a queue: a column whose run has ended takes the next one, so that all columns stay busy
     problems = [problem] * len(runs) if isinstance(problem, LinearProblem) else list(problem)
     waiting = deque(zip(problems, runs, strict=True))
     if waiting:
@@ -106,18 +107,23 @@ class Lanes:
         self.alone, lanes = lanes == 1, columns_for(lanes, len(waiting))
         self.held: list[tuple[LinearProblem, Run]] = [waiting[0]] * lanes
         self.problem = problem = waiting[0][0]
+        # Per column (C of them), what the linearisation (32) at its anchor v0 is made of: the alternatives that f-_i
+        # attains (C, m, J), and of every hinge mean offset and fraction (C, S, Q) and slope (C, S, Q, d+1).
         program, model, n = _program(problem), problem.model, problem.design.n_rows
         m, n_terms = program.concave.weight.shape
         shape = (lanes, program.n_subsets, program.shift.size)
         self.choice = np.zeros((lanes, m, n_terms), np.int64)
         self.offset, self.fraction = np.zeros(shape), np.zeros(shape)
         self.slope = np.zeros((*shape, model.n_features + 1), np.float32)
+        # the inner iterate v = (theta, thresholds), and the best one with g_max <= eps: loss (C,), theta, thresholds
         self.params, self.aux = np.zeros((lanes, *model.shape)), np.zeros((lanes, program.n_aux))
         self.best = (np.full(lanes, np.inf), self.params.copy(), self.aux.copy())
         self.tolerance, self.active = np.zeros(lanes), np.zeros(lanes, np.bool_)
         self.remaining = np.zeros(lanes, np.int64)
+        # scores and residuals (C, n), overwritten in every step
         self.work = (np.empty((lanes, n), np.float32), np.empty((lanes, n), np.float32))
         self.design = (*problem.design.arrays, problem.design.members)
+        # f+ and f- as tables; their constants are one table per column, as kappa enters there alone
         self.sides = tuple(
             (side.weight, side.subset, side.threshold, np.repeat(side.constant[None], lanes, axis=0))
             for side in (program.convex, program.concave)
@@ -128,6 +134,8 @@ class Lanes:
         for c in range(self.active.size):
             self._occupy(c)
         while self.active.any():
+            # as many inner steps as all active columns have left, in one call; then the outer iterations that are over
+            # are closed
             steps = int(self.remaining[self.active].min())
             self._take((self.choice, self.offset, self.slope, self.fraction), steps)
             self.remaining -= steps
@@ -162,7 +170,8 @@ class Lanes:
         """Take the best remembered point as the next outer iterate."""
         _, run = self.held[c]
         loss, params, aux = (best_array[c] for best_array in self.best)
-        # Algorithm 1: v_{k+1} is the inner point of least loss among those with g_max <= eps; v_k where there was none
+        # Algorithm 1, line 3, by line 10 of Algorithm 2: w^(k+1) is the inner point of least loss among those with
+        # g_max <= eps; w^(k) where there was none
         moved = bool(np.isfinite(loss)) and not (np.array_equal(params, run.params) and np.array_equal(aux, run.aux))
         if moved:
             run.params, run.aux = params.copy(), aux.copy()
@@ -175,6 +184,7 @@ class Lanes:
         """Record the outer iterate of a run, then linearise there or retire the column."""
         problem, run = self.held[c]
         program = _program(problem)
+        # f0(w^(k)) and max_i f_i(w^(k)), in double precision: what histories and checkpoints say
         state = problem.state(run.params, run.aux)
         if moved:
             loss, worst = problem.loss(state)[0], float(problem.constraints(state).max())
@@ -185,6 +195,7 @@ class Lanes:
         if self.report is not None and run.round:
             self.report(run)
         self.active[c] = not run.fixed and run.round < self.rounds
+        # a fixed point stands for all later iterations, whose checkpoints it fills
         if run.fixed:
             run.checkpoints |= {k: (run.params, run.aux) for k in self.keep if k >= run.round}
         if not self.active[c]:
@@ -195,8 +206,10 @@ class Lanes:
         slope, fraction = problem.hinge_slopes(state.scores, state.thresholds)
         self.slope[c], self.fraction[c] = slope, fraction
         effective = problem.model.effective(run.params)[program.subset_group]
+        # offset = m(u0, t0) - slope . u0 + fraction t0, so that a step needs one dot product per hinge mean
         inner = np.einsum("sqj,sj->sq", self.slope[c].astype(np.float64), effective)
         self.offset[c] = state.means - inner + fraction * state.thresholds
+        # Algorithm 2 starts at the anchor, where g_i(v0) = f_i(v0)
         self.params[c], self.aux[c] = run.params, run.aux
         self.best[0][c] = np.inf
         self.tolerance[c] = run.configuration.tolerance

@@ -32,19 +32,23 @@ def hessian(problem: LinearProblem, scores: Vector, ridge: float = RIDGE, stride
     ``stride`` above 1 it is estimated from one in so many rows, but for its diagonal, which is not below that of all
     rows: a feature that is rare among the rows looked at would else seem to have next to no curvature.
     """
+    # p (1 - p) / n is the second derivative of the mean logistic loss by a score, whatever the label
     share = 1 / (1 + np.exp(-scores))
     weight = share * (1 - share) / scores.size
     width = problem.model.n_features + 2
     half = np.zeros((problem.model.n_groups, width, width))
     ones, dense, dense_columns, starts, groups = problem.design.plain_arrays
+    # one Gram matrix per group (G, d+2, d+2); the last position, the padding of rows with fewer ones, is cut off
     sample = np.ascontiguousarray(ones[:, ::stride]), np.ascontiguousarray(dense[:, ::stride])
     gram(*sample, dense_columns, -(-starts // stride), groups, stride * weight[::stride], half)
     full = mirrored(half[:, :-1, :-1])
     if stride > 1:
         diagonal = np.arange(width - 1)
         full[:, diagonal, diagonal] = np.maximum(full[:, diagonal, diagonal], _diagonal(problem, weight)[:, :-1])
+    # all groups see one weight vector: their Hessians add up
     if blocks_of(problem) == 1:
         full = full.sum(axis=0, keepdims=True)
+    # ridge as a share of the mean curvature, tr(H) / (d+1)
     curvature = np.trace(full, axis1=1, axis2=2) / full.shape[1]
     return full + ridge * curvature[:, None, None] * np.eye(full.shape[1])
 
@@ -85,6 +89,7 @@ class Scaling:
 
     def to_params(self, z: Vector) -> Vector:
         """Parameters (R, d+1) at z (R, d+1)."""
+        # u_b = L_b^-T z_b are the weights of each block; theta_0 = u_0, theta_g = u_g - u_0
         u = z if self.factor.size == 0 else self._solve(z, trans=1)
         return np.concatenate([u[:1], u[1:] - u[:1]])
 
@@ -95,6 +100,7 @@ class Scaling:
 
     def pull_back(self, gradient: Vector) -> Vector:
         """Gradient by z from the gradient by the parameters, both (R, d+1)."""
+        # adjoint of to_params: dF/du_0 = dF/dtheta_0 - sum_g dF/dtheta_g, then dF/dz = L^-1 dF/du
         by_block = np.concatenate([gradient[:1] - gradient[1:].sum(axis=0), gradient[1:]])
         return by_block if self.factor.size == 0 else self._solve(by_block, trans=0)
 
@@ -129,6 +135,7 @@ def newton_steps(
     decrease = np.inf
     for taken in range(iterations):
         if taken:
+            # the ridge follows the expected decrease: large while far from the minimum, tiny close to it
             ridge = min(RIDGE, max(decrease, LEAST_RIDGE))
             scaling = Scaling.at_point(problem, params, ridge, stride if taken + 1 < iterations else 1)
         # in the coordinates z = L' u the Newton step is -L^-1 g, and the expected decrease g' H^-1 g = |L^-1 g|^2

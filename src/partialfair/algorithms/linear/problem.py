@@ -98,6 +98,8 @@ class LinearProblem:
 
     def scores(self, params: Vector) -> Vector:
         """Scores (n,) in the design's order."""
+        # (G, d+2) weights of each group, the last position 0 for padding, coded into (G, E) before the pass over the
+        # rows
         table = np.zeros((self.model.n_groups, self.model.n_features + 2))
         table[:, :-1] = self.model.effective(params)
         out = np.empty(self.design.n_rows)
@@ -109,6 +111,7 @@ class LinearProblem:
         scores = self.scores(params)
         if self.program is None:
             return State(params, aux, scores, np.zeros(0), np.zeros((0, 0)))
+        # t_q = shift_q + aux[aux_index_q], and H[s, q] = mean over subset s of max(score - t_q, 0), (S, Q)
         thresholds = self.program.thresholds(aux)
         means = np.empty((self.program.n_subsets, thresholds.size))
         hinge_means(scores, self.design.starts, thresholds, means)
@@ -124,6 +127,7 @@ class LinearProblem:
         """Constraint values f (m,)."""
         if self.program is None:
             return np.zeros(0)
+        # f_i = f+_i - f-_i of problem (27), both functions of the hinge means alone
         return self.program.convex.values(state.means) - self.program.concave.values(state.means)
 
     def true_violation(self, params: Vector, aux: Vector, steepness: float = 1e6) -> float:
@@ -134,6 +138,8 @@ class LinearProblem:
         """
         if self.program is None:
             return 0.0
+        # clip(k (s - t) + 1/2, 0, 1) tends to 1[s > t] as k grows: scores and thresholds are scaled, shifts of +-1/2
+        # are not
         thresholds = self.program.thresholds(aux * steepness)
         means = np.empty((self.program.n_subsets, thresholds.size))
         hinge_means(self.scores(params) * steepness, self.design.starts, thresholds, means)
@@ -145,6 +151,7 @@ class LinearProblem:
         value = logistic_exact(state.scores, self.y, 1.0 / self.y.size, residual)
         if self.program is None:
             return value, self.pull_back(residual), np.zeros(0)
+        # sum_i mu_i df_i / dH (S, Q), then through H to the scores: one pass for all constraints, no Jacobian
         weights = self.program.slope_weights(state.means, multipliers)
         by_aux = self._add_hinges(state, weights, residual)
         return value, self.pull_back(residual), by_aux
@@ -154,6 +161,7 @@ class LinearProblem:
         if self.program is None:
             return np.zeros((0, *self.model.shape)), np.zeros((0, 0))
         slope, fraction = self.hinge_slopes(state.scores, state.thresholds)
+        # df_i / dH (m, S, Q), times dH / d(theta) and dH / dt = -fraction
         choice = self.program.convex.derivative(state.means) - self.program.concave.derivative(state.means)
         by_group = np.zeros((len(choice), self.model.n_groups, self.model.n_features + 1))
         for s, g in enumerate(self.program.subset_group):
@@ -163,6 +171,7 @@ class LinearProblem:
 
     def hinge_slopes(self, scores: NDArray, thresholds: Vector) -> tuple[Vector, Vector]:
         """Gradients of the hinge means by group weights (S, Q, d+1), and shares above thresholds (S, Q)."""
+        # the kernel sorts rows into bins between ascending thresholds
         order = np.argsort(thresholds, kind="stable")
         n_subsets = self.design.starts.size - 1
         slope = np.empty((n_subsets, thresholds.size, self.model.n_features + 1))
@@ -172,6 +181,8 @@ class LinearProblem:
 
     def pull_back(self, residual: Vector) -> Vector:
         """Gradient (R, d+1) of ``sum_i residual_i * score_i``."""
+        # X_g' residual per group, (G, E) coded, back to (G, d+2), folded to theta: by theta_0 all groups, by theta_g
+        # its own
         coded = np.zeros((self.model.n_groups, len(self.design.members)))
         adjoint_one(*self.design.arrays, residual, coded)
         return self.model.fold(self.design.collapse(coded)[:, :-1])
@@ -180,6 +191,7 @@ class LinearProblem:
         """Add the derivative of ``sum(weights * H)`` to the residual; return its derivative by the auxiliaries."""
         program = self.program
         assert program is not None
+        # dH[s, q] / dt_q = -share above t_q, whence the minus of the derivative by the auxiliaries
         used = np.flatnonzero(np.any(weights != 0, axis=0))
         if used.size == 0:
             return np.zeros(program.n_aux)

@@ -95,8 +95,10 @@ def fit_rank_map(
     sizes = np.array([group_quantiles.size for group_quantiles in quantiles])
     pad = 1 / np.sqrt(rows_counted(weights, group, n_groups).min()) if padding is None else padding
     length = measure(pairs) if kappa_scale == "relative" else 1.0
+    # quantile functions of all groups are computed once; a tube of another half width only clips them anew
     tubes = _Tubes(quantiles, sizes / sizes.sum(), padded(pairs, pad))
     half = kappa * length / 2
+    # the scores as they are come first: they stay where kappa is met already, or no map makes the gap smaller
     identical_maps = _unchanged(quantiles, group_names)
     best = (gap_of(unmapped := identical_maps.apply(scores, group)), identical_maps, unmapped)
     for taken in range(NARROWINGS + 1 if best[0] > kappa else 0):
@@ -137,6 +139,7 @@ def counts_of(scores: Vector, group: NDArray[np.integer], n_groups: int, weights
     if weights is None:
         return ranks.count_above(scores, group, n_groups)
     ranks.check_scores(scores, group, weights)
+    # rows of each group at each distinct score, from the highest down; the sum before a level counts the rows above it
     _, level = np.unique(-scores, return_inverse=True)
     counts = np.zeros((n_groups, int(level.max()) + 1), np.int64)
     np.add.at(counts, (group, level), whole_weights(weights))
@@ -173,6 +176,7 @@ class _Quantiles:
 
     @classmethod
     def from_scores(cls, scores: Vector, weights: NDArray[np.int64] | None = None) -> "_Quantiles":
+        # a tie of c rows has ranks (k, k + c) / n; its score stands at their middle
         values, level, counts = np.unique(-scores, return_inverse=True, return_counts=True)
         if weights is not None:
             counts = np.zeros(values.size, np.int64)
@@ -223,6 +227,7 @@ class _Tubes:
 
         A threshold counts if either group's rank is in the interval, hence the different places where the two open.
         """
+        # distance of a rank from the interval (negative inside), beyond which the tube opens at the rate OPENING
         outside_up = [np.maximum(a - ranks, ranks - b - 2 * half) for a, b in self.pairs]
         outside_down = [np.maximum(a - 2 * half - ranks, ranks - b) for a, b in self.pairs]
         up, down = (np.maximum(np.min(widths, axis=0), 0.0) for widths in (outside_up, outside_down))
@@ -231,6 +236,7 @@ class _Tubes:
 
 def _increasing(x: Vector, y: Vector) -> Vector:
     """The least strictly increasing values that are not below ``y``, for strictly increasing ``x``."""
+    # running maximum of y minus a tiny line, plus that line: non-decreasing becomes strictly increasing
     slope = LEAST_SLOPE * np.arange(1.0, x.size + 1) * (float(np.ptp(x)) or 1.0)
     return np.asarray(np.maximum.accumulate(y - slope) + slope)
 

@@ -149,6 +149,7 @@ def _rescaled(problem: LinearProblem, params: Vector, gap_of: Callable[[Vector],
     """The point with the scale c > 0 and the shift b of the smallest loss: ``c s + b`` orders rows as s does."""
 
     def moved_by(scale: Vector) -> Vector:
+        # c = exp(a) > 0, so that the order of the rows stays
         moved = float(np.exp(scale[0])) * params
         moved[0, 0] += scale[1]
         return moved
@@ -156,6 +157,7 @@ def _rescaled(problem: LinearProblem, params: Vector, gap_of: Callable[[Vector],
     def value(scale: Vector) -> tuple[float, Vector]:
         moved = moved_by(scale)
         loss, gradient = _loss(problem, moved)
+        # d/da of the loss at c s + b is its gradient along c s, d/db that by the intercept
         stretched = moved.copy()
         stretched[0, 0] -= scale[1]
         return loss, np.array([float(np.sum(gradient * stretched)), float(gradient[0, 0])])
@@ -201,11 +203,13 @@ class _Ranks:
 
     def penalty(self, scores: Vector) -> tuple[float, Vector]:
         """The penalty, and its derivative by the scores (n,)."""
+        # F_k(t_q) (G, Q), cut off at the ends of the interval: c(F) = sum over pairs of clip(F, alpha, beta) - alpha
         shares = np.array([self._share(scores[rows]) for rows in self.parts])
         cut, slope = self._cut(shares)
         total, by_share = 0.0, np.zeros_like(shares)
         for k, j in combinations(range(len(shares)), 2):
             difference = cut[k] - cut[j]
+            # rho / 2 sum max(|c(F_k) - c(F_j)| - m slack, 0)^2, and its derivative by the shares
             excess = np.maximum(np.abs(difference) - self.allowed, 0.0)
             total += 0.5 * self.weight * float(excess @ excess)
             pull = self.weight * excess * np.sign(difference)
@@ -227,6 +231,7 @@ class _Ranks:
 
     def _share(self, scores: Vector) -> Vector:
         """F (Q,) of one group: with ``P(t) = mean max(s - t, 0)^2 / 2`` it is (P(t - h) - 2 P(t) + P(t + h)) / h^2."""
+        # centred scores, because squares of large ones would cancel
         middle = float(scores.mean())
         ranked = np.sort(scores - middle)
         sums = [np.append(np.cumsum(power[::-1])[::-1], 0.0) for power in (np.ones(ranked.size), ranked, ranked**2)]
@@ -243,6 +248,8 @@ class _Ranks:
     def _slopes(self, scores: Vector, weights: Vector) -> Vector:
         """``sum_q weights_q Z'((s - t_q) / h) / h`` of one group's rows: linear between the ends of the kernels."""
         t, h = self.thresholds, self.half
+        # Z'((s - t) / h) / h is piecewise linear in s: its slope changes by 1, -2, 1 over h^2 at t - h, t, t + h.
+        # Running sums of these changes give slope and intercept between any two knots.
         knots = np.concatenate([t - h, t, t + h])
         bends = np.concatenate([weights, -2 * weights, weights]) / h**2
         order = np.argsort(knots, kind="stable")

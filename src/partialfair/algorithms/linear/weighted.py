@@ -69,6 +69,7 @@ class WeightedProblem(LinearProblem):
         """The penalty and its gradient (R, d+1)."""
         if self.penalty == 0:
             return 0.0, np.zeros(self.model.shape)
+        # penalty / 2 times the squared weights that each group sees, intercepts free
         blocks = self.model.effective(params) if self.model.uses_group else params.copy()
         blocks[:, 0] = 0.0
         gradient = self.penalty * (self.model.fold(blocks) if self.model.uses_group else blocks)
@@ -99,6 +100,7 @@ def minimise_weighted(
         scaling = Scaling(np.zeros((0, 0, 0)))
         start = np.zeros(problem.model.shape) if start is None else start
     elif start is None:
+        # Newton's Hessian is that of equal weights, which is cheap to form and close enough as coordinates
         equal = LinearProblem(problem.design, problem.y, problem.model, None)
         stride = SAMPLE if problem.design.n_rows >= MANY_ROWS else 1
         start, scaling = newton_steps(equal, iterations=FEW_STEPS, tolerance=NEWTON_TOLERANCE, stride=stride)

@@ -34,6 +34,7 @@ class CumulativeDual(Dual):
     def smooth(self, difference: Vector) -> tuple[float, Vector, Vector]:
         """Mean LSE at E, its gradient (K, G) and the probabilities (N, G)."""
         value, drift, weights = super().smooth(per_atom(difference))
+        # D_l = sum_{k >= l} E_k, so that dF/dE_k = sum_{l <= k} dF/dD_l
         return value, np.cumsum(drift, axis=1), weights
 
     def hessian(self, probabilities: Vector) -> Vector:

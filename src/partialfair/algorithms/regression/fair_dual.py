@@ -71,11 +71,13 @@ class Dual:
 
     def gradient(self, point: Vector) -> Vector:
         """Derivative of F, (2, K, G)."""
+        # equation (10): dF/dlambda_ls = E[pi_l t_s] + eps_s, dF/dnu_ls = -E[pi_l t_s] + eps_s
         drift = self.smooth(point[0] - point[1])[1]
         return np.stack([drift + self.eps[:, None], self.eps[:, None] - drift])
 
     def smooth(self, difference: Vector) -> tuple[float, Vector, Vector]:
         """Mean LSE at D, its gradient (K, G) - the violations - and the probabilities (N, G)."""
+        # (N, G) logits; LSE_beta = (1 / beta) log sum_l exp(beta (...)), the largest logit taken out
         logits = self.beta * (self.t @ difference - self.r)
         top = logits.max(axis=1)
         weights: Vector = np.exp(logits - top[:, None])
@@ -90,12 +92,14 @@ class Dual:
 
     def gradient_mapping(self, point: Vector, step: float) -> Vector:
         """``(w - max(w - step grad F(w), 0)) / step``: zero exactly at the minima."""
+        # equation (8), with alpha the step
         return np.asarray((point - np.maximum(point - step * self.gradient(point), 0.0)) / step)
 
     def hessian(self, probabilities: Vector) -> Vector:
         """Second derivative of the mean LSE by D, (K G, K G)."""
         groups, atoms = self.shape
         out = np.empty((groups, atoms, groups, atoms))
+        # beta E[t_s t_q (diag(pi) - pi pi')] for every pair of groups, an (G, G) block each; symmetric in (s, q)
         for s in range(groups):
             for q in range(s, groups):
                 weighted = probabilities * (self.t[:, s] * self.t[:, q] * (self.beta / self.n_rows))[:, None]

@@ -89,6 +89,7 @@ class GridParity:
         if bounds is None and not per_atom and max(low, eta.min()) < min(high, eta.max()):
             low, high = max(low, float(eta.min())), min(high, float(eta.max()))
         low, high = (float(low), float(high)) if low < high else (float(low) - 0.5, float(low) + 0.5)
+        # per atom: L = sqrt(N) and beta = sqrt(N) log2(sqrt(N)), as in section 6 of the paper
         root = float(np.sqrt(len(eta)))
         least, most = (1, HALF_ATOMS[1]) if per_atom else (HALF_ATOMS[0], min(HALF_ATOMS[1], VARIABLES // (2 * groups)))
         size = half_atoms or int(np.clip(int(root), least, max(least, most)))
@@ -111,6 +112,8 @@ class GridParity:
         Raises:
             ConfigError: epsilon has another number of entries than there are groups.
         """
+        # Reservoir by keys: every row ever seen gets a uniform key, and the rows of the smallest keys are solved on. A
+        # row's chance does not depend on when it came.
         keys = np.zeros(0)
         if self.representatives is not None:
             keys = self.representatives[0]
@@ -145,6 +148,7 @@ class GridParity:
 
     def _measured(self, eta: Vector, tau: Vector) -> float:
         """Largest distance of two groups' distribution functions, by the groups' and the atoms' probabilities."""
+        # P(atom <= l | S = s) = sum_i tau_s(i) sum_{k <= l} pi_k(i) / sum_i tau_s(i), (K, G)
         sums = np.zeros((self.shares.size, self.theta.size))
         for block in _blocks(len(eta)):
             sums += tau[block].T @ np.asarray(self.predictions(eta[block], tau[block]).probabilities)
@@ -196,6 +200,8 @@ class GridParity:
                 loose = bound
             if bound == 0.0:
                 break
+            # the distance grows with the bound: aim between CLOSE and 1 times the target by proportion, or halve the
+            # bracket
             slack_target = bound * (CLOSE + 1) / 2 * target / max(self.distance, ROUNDING)
             bound = slack_target if tight < slack_target < loose else (tight + min(loose, 1.0)) / 2
             bound = bound if bound > ROUNDING else 0.0

@@ -99,6 +99,7 @@ def _single_row(dual: Dual) -> tuple[int, float, float] | None:
     squares = (dual.t**2).sum(axis=0)
     if not squares.all():
         return None
+    # two groups: t_1 = -(p_0 / p_1) t_0 when tau_0 + tau_1 = 1, so that U_1 = |factor| U_0 and one row of D is enough
     factor = float(dual.t[:, 0] @ dual.t[:, 1]) / squares[0]  # t_1 = factor t_0
     if factor == 0 or np.abs(dual.t[:, 1] - factor * dual.t[:, 0]).max() > 1e-9 * np.abs(dual.t).max():
         return None
@@ -108,12 +109,14 @@ def _single_row(dual: Dual) -> tuple[int, float, float] | None:
 
 
 def _newton(dual: Dual, difference: Vector, tolerance: float, iterations: int) -> DualOptimum:
+    # F(D) = E[LSE] + sum_s eps_s sum_l |D_ls|, since Lambda and V of least norm are the positive and negative part of D
     eps = np.repeat(dual.eps, dual.shape[1])
     state = _State.at_point(dual, difference)
     ridge = FIRST_RIDGE
     for iteration in range(iterations):
         if state.residual <= tolerance:
             return DualOptimum(state.difference, state.value, state.residual, iteration)
+        # quadratic model of the mean LSE, the term in eps kept as it is: a lasso problem in K G variables
         hessian = dual.hessian(state.probabilities)
         scale = float(np.trace(hessian)) / len(hessian) or 1.0
         solution = None

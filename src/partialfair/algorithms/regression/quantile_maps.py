@@ -54,6 +54,7 @@ class QuantileMaps:
         sizes = np.bincount(codes, minlength=groups) + (0 if before is None else before.sizes)
         old = [None if before is None else (before.quantiles[k], int(before.sizes[k])) for k in range(groups)]
         quantiles = np.stack([_quantiles(values[codes == k], old[k]) for k in range(groups)])
+        # eps less half of what a row of either of the two smallest groups weighs, together
         used = min(1.0, max(0.0, slack - _grain(sizes) / 2))
         return cls(sizes, quantiles, used, _curve(quantiles, sizes / sizes.sum(), used))
 
@@ -74,6 +75,7 @@ class QuantileMaps:
         out = np.empty(len(values))
         for k, group_quantiles in enumerate(self.quantiles):
             rows = np.flatnonzero(codes == k)
+            # Q_s(u) = min(max(m_s(u), c(u - eps)), c(u)); c is not defined beyond its ends, where nothing is cut
             ranks = _ranks(values[rows], group_quantiles, lots[rows])
             upper = np.where(ranks <= 1.0 - self.slack, np.interp(ranks, places, self.curve), np.inf)
             lower = np.where(ranks >= self.slack, np.interp(ranks - self.slack, places, self.curve), -np.inf)
@@ -99,6 +101,7 @@ def _grain(sizes: NDArray[np.int64]) -> float:
 
 def weighted_distance(values: Vector, weights: Vector) -> float:
     """Largest Kolmogorov-Smirnov distance between the distributions of values (n,) under weights (n, K)."""
+    # weighted distribution functions (n, K) at the last row of every tie; their largest range is the distance
     order = np.argsort(values, kind="stable")
     last = np.append(np.diff(values[order]) > 0, True)
     shares = np.cumsum(weights[order], axis=0)[last] / weights.sum(axis=0)
@@ -128,11 +131,14 @@ def _curve(quantiles: Vector, shares: Vector, slack: float) -> Vector:
     """Levels c (M,) where the derivative of the cost, which increases in c, changes its sign."""
     levels = (np.arange(LEVELS) + 0.5) / LEVELS
     places = np.linspace(0.0, 1.0 - slack, LEVELS)
+    # m_s(u) and m_s(u + eps), (K, M)
     mapped = np.stack([np.interp(places, levels, group_quantiles) for group_quantiles in quantiles])
     mapped_above = np.stack([np.interp(places + slack, levels, group_quantiles) for group_quantiles in quantiles])
     low, high = mapped.min(axis=0), mapped_above.max(axis=0)
     for _ in range(HALVINGS):
         middle = (low + high) / 2
+        # half the derivative by c of sum_s p_s (max(m_s(u) - c, 0)^2 + max(c - m_s(u + eps), 0)^2), for all levels at
+        # once
         slope = shares @ (np.maximum(middle - mapped_above, 0.0) - np.maximum(mapped - middle, 0.0))
         low, high = np.where(slope > 0, low, middle), np.where(slope > 0, middle, high)
     return np.asarray((low + high) / 2)
