@@ -81,9 +81,16 @@ def _unmeasured(kept: Kept) -> str:
     return f"\n{left} of {len(bench_tables.keys())} fits of the benchmark have not been run yet.\n" if left else ""
 
 
+def _parity_rows(side: str, file: Path) -> tuple[Kept, str]:
+    """Rows and side of "blind" and "aware", whose peer is fairlearn, and of "peers", which are other libraries'."""
+    if side == "peers":
+        return parity_cells.peers(), "aware"
+    return Kept(file, parity_cells.COLUMNS, parity_cells.KEYS), side
+
+
 def parity(side: str, file: Path = parity_cells.FILE) -> str:
     """Return the comparisons of a side, losses included."""
-    kept = Kept(file, parity_cells.COLUMNS, parity_cells.KEYS)
+    kept, side = _parity_rows(side, file)
     along = {(cell.table, cell.method, cell.bound): cell for cell in parity_cells.cells(kept, side, parity_cells.PATH)}
     lines = []
     for cell in parity_cells.cells(kept, side):
@@ -107,7 +114,7 @@ def _ours(cell: parity_cells.Cell) -> tuple[str, str, str]:
 
 def verdict(side: str, file: Path = parity_cells.FILE) -> str:
     """Return one sentence about the comparisons of a side."""
-    kept = Kept(file, parity_cells.COLUMNS, parity_cells.KEYS)
+    kept, side = _parity_rows(side, file)
     found, along = parity_cells.cells(kept, side), parity_cells.cells(kept, side, parity_cells.PATH)
     if not found:
         return NOTHING
@@ -127,11 +134,13 @@ def _counts(found: list[parity_cells.Cell]) -> str:
     ahead, behind = sum(cell.ahead for cell in found), sum(cell.behind for cell in found)
     level, mean = len(found) - ahead - behind, float(np.mean([cell.difference for cell in found]))
     times = [cell.times for cell in found if cell.method == parity_cells.EG]
-    return (
+    words = (
         f"ours is more accurate in {ahead} by more than two standard errors, less accurate in {behind}, and level in "
-        f"{level}; the mean difference is {mean:+.4f}, and it takes 1/{min(times):.0f} to 1/{max(times):.0f} of the "
-        "reduction's time"
+        f"{level}; the mean difference is {mean:+.4f}"
     )
+    if not times:
+        return words
+    return f"{words}, and it takes 1/{min(times):.0f} to 1/{max(times):.0f} of the reduction's time"
 
 
 def rows(file: Path = bench_ten_million.FILE) -> str:

@@ -15,7 +15,9 @@ KAPPAS = (0.0005, 0.002, 0.004, 0.0075, 0.015, 0.03, 0.06, 0.1, 0.15)
 SIDES = ("blind", "aware")
 EG, TO, OURS = "ExponentiatedGradient", "ThresholdOptimizer", "PartialFairClassifier"
 PATH = "frontier"  # all tolerances in one call, each with an equal share of its seconds
+ERROR_PARITY, OXONFAIR = "error-parity", "OxonFair"
 FILE = Path(__file__).parents[2] / "reports" / "tight_parity.csv"
+PEERS_FILE = FILE.with_name("parity_peers.csv")
 KEYS = ("table", "side", "split", "method", "setting")
 COLUMNS = (*KEYS, "accuracy", "gap", "train_gap", "seconds")
 Vector = NDArray[np.float64]
@@ -109,6 +111,15 @@ def fits_of(side: str) -> Callable[[dict[str, str]], bool]:
 def cells(kept: Kept, side: str, own_method: str = OURS) -> list[Cell]:
     """All comparisons of a side, of single fits or of those of a path."""
     methods = [(EG, bound) for bound in BOUNDS] + ([(TO, 0.0)] if side == "aware" else [])
+    methods += [(peer, bound) for peer in (ERROR_PARITY, OXONFAIR) for bound in BOUNDS]  # if their rows were joined
     tables = dict.fromkeys(row["table"] for row in kept.rows)
     every = [cell(kept, table, side, *method, own_method) for table in tables for method in methods]
     return [one for one in every if one is not None]
+
+
+def peers() -> Kept:
+    """The rows of the classifier and its path, with the group, and those of error-parity and OxonFair."""
+    kept = Kept(FILE, COLUMNS, KEYS)
+    ours = kept.where(fits_of("aware"))
+    kept.rows = [*ours, *Kept(PEERS_FILE, COLUMNS, KEYS).rows]
+    return kept

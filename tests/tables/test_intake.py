@@ -133,3 +133,11 @@ def test_every_metric_checks_its_rows(name: str) -> None:
     ):
         with pytest.raises(DataError, match=words):
             metric(*wrong, [(0.0, 1.0)])
+
+
+def test_datasets_are_found_by_name() -> None:
+    from partialfair import datasets
+
+    assert datasets.csv_table.SPEC.name == "csv_table"
+    with pytest.raises(ImportError, match="cannot import name 'csv_tabel'"):
+        from partialfair.datasets import csv_tabel  # noqa: F401

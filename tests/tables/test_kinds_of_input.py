@@ -5,6 +5,7 @@ A kind that one entry point refuses, all refuse.
 
 import warnings
 from collections.abc import Callable
+from datetime import date
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ from pyarrow import parquet
 
 from partialfair.audit import audit_file, audit_scores
 from partialfair.audit.choose import suggest_for_file
+from partialfair.commands.fair_files import Request
+from partialfair.commands.fair_files import fit as fit_of_file
 from partialfair.errors import PartialFairError
 from partialfair.estimators import (
     DemographicParityRegressor,
@@ -126,6 +129,9 @@ LACKING = {
     "blank text": changed(""),
     "blanks": changed("  "),
     "a blank that does not break": changed("\u00a0"),
+    "an invisible mark": changed("\u200b"),
+    "NaN as C prints it": changed("-nan"),
+    "masked, in a list": changed(np.ma.masked),
 }  # fmt: skip
 
 
@@ -166,6 +172,26 @@ ALIKE: dict[str, tuple[Any, Any]] = {
     "bytes and text": (b"b", "b"),
 }  # fmt: skip
 REFUSED = r"look alike|differ in blanks alone|was not among the groups|pass a tensor"
+
+
+UNORDERED = {
+    "a set": (set(GROUPS), "a set has no order"),
+    "an index of several levels": (pd.MultiIndex.from_arrays([GROUPS, GROUPS]), "an index of 2 levels"),
+    "codes that are no codes": (np.array([2**60 + row % 2 for row in range(ROWS)]), "is no code"),
+}
+
+
+@pytest.mark.parametrize("kind", UNORDERED)
+@pytest.mark.parametrize(
+    "entry", ["audit_scores", "suggest_interval", "classifier.fit", "regressor.fit", "evaluate_all"]
+)
+def test_what_is_no_column_of_groups_is_refused(entry: str, kind: str) -> None:
+    values, words = UNORDERED[kind]
+    if kind.startswith("codes") and entry != "evaluate_all":
+        ONE_COLUMN[entry](values)  # names, elsewhere
+        return
+    with pytest.raises((PartialFairError, ValueError), match=words):
+        ONE_COLUMN[entry](values)
 
 
 @pytest.mark.parametrize("kind", ALIKE)
@@ -270,7 +296,20 @@ LABELLED: dict[str, Callable[[Any], Any]] = {
     **{f"{name}.fit": lambda y, name=name: fit(name, y=y) for name in MODELS if name != "regressor"},
     "frontier": lambda y: frontier(MODELS["classifier"](), X, y, sensitive_features=GROUPS, kappas=[0.3]),
     "score": lambda y: fitted("classifier").score(X, y, sensitive_features=GROUPS),
+    "PyTorch": lambda y: network(y),
 }
+
+
+def network(y: Any) -> Any:
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("skorch")
+    from partialfair.torch.module import PartialFairModule
+
+    layers = torch.nn.Sequential(torch.nn.Linear(2, 1), torch.nn.Flatten(0))
+    model = PartialFairModule(layers, max_epochs=1, verbose=0)
+    return model.fit(X.astype(np.float32), y, sensitive_features=GROUPS)
+
+
 LACKING_LABELS = {
     "NaN in a list": changed(NAN, column=LABELS),
     "None in a list": changed(None, column=LABELS),
@@ -284,6 +323,9 @@ LACKING_LABELS = {
     "blank text": changed(" ", column=LABELS),
     "NaN in half of the labels": ["yes" if label == "yes" else NAN for label in LABELS],
     "blank text in half of the labels": ["yes" if label == "yes" else "" for label in LABELS],
+    "a question mark in half of the labels": ["yes" if label == "yes" else "?" for label in LABELS],
+    "NA in half of the labels": ["yes" if label == "yes" else "NA" for label in LABELS],
+    "an invisible mark": changed("\u200b", column=LABELS),
 }  # fmt: skip
 
 
@@ -301,6 +343,133 @@ def test_two_labels_that_look_alike_are_refused(pair: tuple[Any, Any], entry: st
     column[:] = [pair[label] for label in Y]
     with pytest.raises((PartialFairError, ValueError), match=r"look alike|differ in blanks alone"):
         LABELLED[entry](column)
+
+
+NO_LABELS: dict[str, tuple[Any, Any]] = {
+    "dates": (date(2020, 1, 1), date(2021, 1, 1)),
+    "dates of NumPy": (np.datetime64("2020-01-01"), np.datetime64("2021-01-01")),
+    "bytes": (b"no", b"yes"),
+    "complex numbers": (0j, 1j),
+    "infinity": (0.0, np.inf),
+    "a text and a truth value": (True, "False"),
+    "a text and a number": (0, "yes"),
+}
+
+
+@pytest.mark.parametrize("kind", NO_LABELS)
+@pytest.mark.parametrize("entry", [name for name in LABELLED if name != "score"])
+def test_labels_without_a_known_order_are_refused(entry: str, kind: str) -> None:
+    column = np.empty(ROWS, object)
+    for row, label in enumerate(Y):
+        column[row] = NO_LABELS[kind][label]
+    for values in (column, column.tolist()):
+        with pytest.raises(
+            (PartialFairError, ValueError), match=r"a label is a text|some labels are texts|infinity|Complex data"
+        ):
+            LABELLED[entry](values)
+
+
+@pytest.mark.parametrize("pair", [("no", "Yes"), ("9", "10")])
+@pytest.mark.parametrize("entry", [name for name in LABELLED if name not in ("score", "PyTorch", "audit_scores")])
+def test_which_of_two_texts_is_positive_is_said_where_it_is_doubtful(entry: str, pair: tuple[str, str]) -> None:
+    with pytest.warns(UserWarning, match="'(no|9)' is the positive label, as it sorts behind"):
+        LABELLED[entry]([pair[label] for label in Y])
+    with pytest.raises(PartialFairError, match="positive is doubtful"):
+        LABELLED["audit_scores"]([pair[label] for label in Y])
+
+
+def test_the_larger_of_two_large_numbers_is_positive() -> None:
+    """In double precision they are one number."""
+    labels = [2**60 + label for label in Y.tolist()]
+    assert audit_scores(SCORES, GROUPS, labels, confidence_intervals=False).positive_label == str(2**60 + 1)
+
+
+WEIGHED: dict[str, Callable[[Any], Any]] = {
+    "audit_scores": lambda weights: audit_scores(SCORES, GROUPS, weights=weights, confidence_intervals=False),
+    **{
+        name: lambda weights, name=name: MODELS[name]().fit(X, Y, sensitive_features=GROUPS, sample_weight=weights)
+        for name in MODELS
+    },
+    "fit_scores": lambda weights: PartialFairPostProcessor(interval=INTERVAL).fit_scores(
+        SCORES, sensitive_features=GROUPS, sample_weight=weights
+    ),
+}
+BAD_WEIGHTS = {
+    "NaN": (changed(NAN, column=[1.0] * ROWS), "no value in row 3"),
+    "masked": (np.ma.masked_array(np.ones(ROWS), np.arange(ROWS) == 3), "no value in row 3 .masked"),
+    "infinite": (changed(np.inf, column=[1.0] * ROWS), "pass finite numbers"),
+    "negative": (changed(-1.0, column=[1.0] * ROWS), "-1 in row 3 is no weight"),
+    "all 0": (np.zeros(ROWS), "no row counts"),
+    "times": (pd.to_timedelta(np.ones(ROWS)), "cannot be weights of rows"),
+    "several columns": (np.ones((ROWS, 1)), "pass one number per row"),
+    "a column that is too short": (np.ones(ROWS - 1), "199"),
+}
+
+
+@pytest.mark.parametrize("kind", BAD_WEIGHTS)
+@pytest.mark.parametrize("entry", WEIGHED)
+def test_weights_that_are_none_are_refused(entry: str, kind: str) -> None:
+    weights, words = BAD_WEIGHTS[kind]
+    with pytest.raises((PartialFairError, ValueError), match=words):
+        WEIGHED[entry](weights)
+
+
+def test_weights_are_shares_whatever_their_size() -> None:
+    weights = RANDOM.integers(1, 5, ROWS).astype(float)
+    expected = audit_scores(SCORES, GROUPS, weights=weights).metric("sp")
+    for unit in (1e-300, 1e300, 1 / 3):
+        assert audit_scores(SCORES, GROUPS, weights=weights * unit).metric("sp") == pytest.approx(expected, abs=1e-9)
+
+
+LACKING_ROWS = np.arange(0, 60, 2)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_rows_without_a_group_are_left_out_of_a_fit_or_a_group_of_their_own(name: str) -> None:
+    """As in the audit, and further rows without one are of that group, or refused."""
+    groups = changed(None, LACKING_ROWS)
+    kept = np.setdiff1d(np.arange(ROWS), LACKING_ROWS)
+    few = np.array(GROUPS)[kept]
+    dropped = MODELS[name]().set_params(missing="drop").fit(X, Y, sensitive_features=groups)
+    expected = MODELS[name]().fit(X[kept], Y[kept], sensitive_features=few)
+    np.testing.assert_array_equal(
+        dropped.predict(X[kept], sensitive_features=few), expected.predict(X[kept], sensitive_features=few)
+    )
+    with pytest.raises(ValueError, match="no value in row 0"):
+        dropped.predict(X, sensitive_features=groups)
+    grouped = MODELS[name]().set_params(missing="group").fit(X, Y, sensitive_features=groups)
+    named = ["missing" if group is None else group for group in groups]
+    of_named = MODELS[name]().fit(X, Y, sensitive_features=named)
+    assert list(grouped.groups_) == ["a", "b", "missing"]
+    np.testing.assert_array_equal(
+        grouped.predict(X, sensitive_features=groups), of_named.predict(X, sensitive_features=named)
+    )
+    with pytest.raises(ValueError, match="missing is 'ignore'"):
+        MODELS[name]().set_params(missing="ignore").fit(X, Y, sensitive_features=GROUPS)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_rows_that_lack_a_label_or_a_weight_are_left_out_with_all_they_have(name: str) -> None:
+    y, weights = changed(None, 3, Y.tolist()), changed(NAN, 5, RANDOM.integers(1, 4, ROWS).astype(float))
+    kept = np.setdiff1d(np.arange(ROWS), [3, 5])
+    dropped = MODELS[name]().set_params(missing="drop")
+    dropped.fit(pd.DataFrame(X), y, sensitive_features={"sex": GROUPS}, sample_weight=weights)
+    expected = MODELS[name]().fit(
+        pd.DataFrame(X[kept]), Y[kept], sensitive_features=np.array(GROUPS)[kept], sample_weight=np.array(weights)[kept]
+    )
+    rows = pd.DataFrame(X)
+    np.testing.assert_array_equal(
+        dropped.predict(rows, sensitive_features=GROUPS), expected.predict(rows, sensitive_features=GROUPS)
+    )
+
+
+def test_maps_are_made_without_the_rows_that_lack_a_score() -> None:
+    scores, kept = changed(None, 3, SCORES.tolist()), np.setdiff1d(np.arange(ROWS), 3)
+    dropped = PartialFairPostProcessor(interval=INTERVAL, missing="drop").fit_scores(scores, sensitive_features=GROUPS)
+    expected = PartialFairPostProcessor(interval=INTERVAL).fit_scores(
+        SCORES[kept], sensitive_features=np.array(GROUPS)[kept]
+    )
+    assert dropped.train_violation_ == expected.train_violation_
 
 
 SCORED: dict[str, Callable[[Any], Any]] = {
@@ -340,9 +509,18 @@ def test_scores_of_another_kind_are_read_or_refused(entry: str) -> None:
         ("cannot be ranked", SCORES + 1j),
         ("cannot be ranked", pd.date_range("2020", periods=ROWS)),
         ("write decimal points for commas", changed("0,5", column=list(map(str, SCORES)))),
+        ("would be ties", np.array([2**53 + row % 2 for row in range(ROWS)])),
+        ("a set has no order", set(SCORES)),
     ):
         with pytest.raises((PartialFairError, ValueError), match=words):
             use(bad)
+
+
+def test_who_passes_no_labels_is_told_so() -> None:
+    with pytest.raises(PartialFairError, match="y is None, and a metric that is asked for needs labels"):
+        evaluate_all(SCORES, None, np.arange(ROWS) % 2, INTERVAL, only=["accuracy"])
+    with pytest.raises(PartialFairError, match="scores are None"):
+        audit_scores(None, GROUPS)
 
 
 # Files.
@@ -357,6 +535,14 @@ FILED: dict[str, Callable[[Path], Any]] = {
 PARQUET = FILED | {
     "fit_parquet": lambda path: MODELS["classifier"]().fit_parquet(path, label="y", sensitive_features="sex")
 }
+
+
+def fit_file(path: Path) -> Any:
+    request = Request(path, path.with_name("o.csv"), ["sex"], ["0.1,0.6"], 0.5, "relative", None, "refuse")
+    return fit_of_file(request, "y", "m", positive="yes")
+
+
+INPUTS = PARQUET | {"partialfair fit": fit_file}
 
 
 def table(**columns: Any) -> pd.DataFrame:
@@ -378,6 +564,49 @@ def test_a_word_for_missing_is_no_number(entry: str, word: str, tmp_path: Path) 
     numbers = [word if row % 3 == 0 else f"{value:.4f}" for row, value in enumerate(SCORES)]
     table(s=numbers).to_csv(tmp_path / "t.csv", index=False)
     with pytest.raises(PartialFairError, match=r"column 's' has no value in row 1 after the header.*67 such rows"):
+        FILED[entry](tmp_path / "t.csv")
+
+
+DISGUISED = {
+    "numbers as texts": [f"{value:.4f}" for value in SCORES],
+    "percentages": [f"{value:.1f}%" for value in SCORES],
+    "amounts": [f"${abs(value):.2f}" for value in SCORES],
+    "dates": [f"2020-01-{row % 28 + 1:02d}" for row in range(ROWS)],
+}
+
+
+@pytest.mark.parametrize("kind", DISGUISED)
+@pytest.mark.parametrize("entry", ["own table", "fit_parquet", "partialfair fit"])
+def test_numbers_and_dates_as_texts_make_no_category(entry: str, kind: str, tmp_path: Path) -> None:
+    if kind == "numbers as texts" and entry != "fit_parquet":
+        pytest.skip("read as numbers")
+    table(t=DISGUISED[kind]).to_parquet(tmp_path / "t.parquet")
+    with pytest.raises((PartialFairError, ValueError), match=r"column 't' holds \d+ different .* as texts, such as"):
+        INPUTS[entry](tmp_path / "t.parquet")
+
+
+@pytest.mark.parametrize("entry", ["own table", "fit_parquet", "partialfair fit"])
+@pytest.mark.parametrize("values", [date(2020, 1, 1), pd.Timestamp("2020-01-01")])
+def test_dates_are_no_inputs(entry: str, values: Any, tmp_path: Path) -> None:
+    table(t=[values] * ROWS).to_parquet(tmp_path / "t.parquet")
+    with pytest.raises((PartialFairError, ValueError), match=r"'t' (holds dates or times|has type (date|timestamp))"):
+        INPUTS[entry](tmp_path / "t.parquet")
+
+
+@pytest.mark.parametrize("entry", FILED)
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"\x89PNG\r\n\x1a\n" + bytes(20), "a picture"),
+        (b"<html><table></table></html>", "a web page"),
+        ("sex,s\n".encode("utf-16"), "UTF-16"),
+        ("sex,s\n".encode("utf-16-le"), "bytes of zero"),
+    ],
+    ids=["PNG", "HTML", "UTF-16", "UTF-16 without a mark"],
+)
+def test_other_formats_are_named(entry: str, content: bytes, words: str, tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_bytes(content)
+    with pytest.raises(PartialFairError, match=words):
         FILED[entry](tmp_path / "t.csv")
 
 

@@ -216,7 +216,8 @@ def test_lbfgs_and_unbalanced_batches() -> None:
         ({"sensitive_features": np.repeat("a", 300)}, "all rows are of one group, 'a'"),
         ({"sensitive_features": np.repeat(["a", "b"], 10)}, "sensitive_features has 20 rows, y has 300"),
         ({"y": np.repeat("yes", 300)}, "y has 1 classes"),
-        ({"y": np.repeat([0.0, 1.0, np.nan], 100)}, "y has 3 classes"),
+        ({"y": np.repeat([0.0, 1.0, 2.0], 100)}, "y has 3 classes"),
+        ({"y": np.repeat([0.0, 1.0, np.nan], 100)}, "y has no value in row 200"),
     ],
 )
 def test_rows_that_cannot_be_used_are_refused_before_anything_is_trained(change: Any, text: str) -> None:

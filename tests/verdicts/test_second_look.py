@@ -100,6 +100,19 @@ def test_five_seeds_decide_at_the_first_boundary_alone(project):
     assert {line.verdict for line in lines} == {"undecided"} and {line.verdict for line in once} == {"holds"}
 
 
+def test_a_comparison_that_stops_at_the_first_look_lacks_no_seeds_of_the_second(project):
+    """Without a seed of its rival's second look it was called incomplete, and so its word rested on single seeds."""
+    config = load_config("params.yaml")
+    collect(project, config, {"group_auc": 0.2, "inter_group": 5e-4})
+    assert [*second_look_lines(config)]
+    config = load_config("params.yaml")
+    claim = entry(**{key: value for key, value in CLAIM.items() if key not in ("id", "section", "sentence")})
+    shift = {"group_auc": -0.2, "inter_group": -5e-4}
+    evidence = context(config, lambda job, _: shift.get(job.algorithm, 0.0), noise=2e-4)
+    line = next(line for line in decided(evidence, claim) if (line.dataset, line.against) == ("a9a", "Group AUC"))
+    assert (line.n, line.verdict, line.robust, line.seeds_flip) == (5, "holds", "holds", "0 of 15")
+
+
 def test_a_damaged_file_says_what_to_do(project):
     (project / "papers" / "invented" / looks.FILE).write_text(json.dumps({"closed": {}}))
     with pytest.raises(DataError, match="second_look.json: not a second look .*delete it"):

@@ -16,7 +16,7 @@ from partialfair.metrics import ranks
 from partialfair.metrics.choose_interval import default_threshold
 from partialfair.plugins import did_you_mean
 
-IN_MEMORY = dict.fromkeys(intake.MISSING_WORDS, intake.NULL_TEXTS)
+IN_MEMORY = {**dict.fromkeys(intake.MISSING_WORDS, intake.NULL_TEXTS), "label": intake.MISSING_WORDS["label"]}
 """What texts stand for a missing value in columns that are no file's, by what a column is for."""
 
 
@@ -181,6 +181,8 @@ def _checked(
     """Check the columns; see :func:`build_sample` for arguments and errors."""
     if missing not in intake.MISSING:
         raise ConfigError(f"missing is {missing!r}; {did_you_mean(str(missing), intake.MISSING)}")
+    if scores is None:
+        raise DataError("scores are None; pass one number per row")
     columns = {"scores": scores, "groups": groups, "labels": labels, "weights": weights}
     columns = {name: column for name, column in columns.items() if column is not None}
     faults = intake.Faults()
@@ -193,8 +195,9 @@ def _checked(
         with faults.noted():
             if name in columns:
                 numbers[name], lacking[name.removesuffix("s")] = intake.numbers(
-                    columns[name], name, null_texts["number"], use=use
-                )
+                    columns[name], name, null_texts["number"], use=use,
+                    infinite=intake.BEYOND_ALL if name == "scores" else "pass finite numbers",
+                )  # fmt: skip
                 if missing != "drop":
                     absent = lacking[name.removesuffix("s")]
                     intake.refuse_missing(absent, f"{name}: column {name!r}", columns[name], "drop such rows")

@@ -25,6 +25,7 @@ from partialfair.plugins import did_you_mean
 
 MISSED = 1
 """Exit status where the file was written and kappa is missed, or not promised; as of a gate that failed."""
+_ELSE = "name it in --category or --drop"
 SCALES = ("relative", "absolute")
 WRITTEN = (".csv", ".parquet", ".pq")
 NUMBERS = 0.5
@@ -283,6 +284,11 @@ class _Inputs:
                 encoded = request.note(intake.levels, name, values, "inputs", null_texts)
                 absent = np.zeros(missing.size, np.bool_) if encoded is None else encoded.missing
                 levels[name] = () if encoded is None else tuple(sorted(encoded.texts))
+                if name not in category:
+                    if intake.holds_dates(values):
+                        request.faults.append(f"column {name!r} holds dates or times; write numbers, or {_ELSE}")
+                    else:
+                        request.note(intake.refuse_disguised, name, levels[name], f"write plain numbers, or {_ELSE}")
                 if len(levels[name]) > MOST_LEVELS:
                     request.faults.append(
                         f"column {name!r} has {len(levels[name])} different texts; name it in --drop, or merge some"

@@ -38,6 +38,12 @@ OTHER_FORMATS = {
     b"X\n": f"it is of R: {_AS_CSV}",
     b"\x04\x22\x4d\x18": "it is compressed by LZ4: unpack it",
     b"%PDF": "it is a PDF: export the table as CSV",
+    b"\x89PNG": "it is a picture",
+    b"<html": f"it is a web page: {_AS_CSV}",
+    b"<!DOCTYPE": f"it is a web page: {_AS_CSV}",
+    b"<?xml": f"it is XML: {_AS_CSV}",
+    b"\xff\xfe": "it is text in UTF-16: save it as UTF-8",
+    b"\xfe\xff": "it is text in UTF-16: save it as UTF-8",
     b'{"': f"it is JSON: {_AS_CSV}",
     b"[{": f"it is JSON: {_AS_CSV}",
 }
@@ -243,6 +249,8 @@ class TableFile:
                 f"{path}: line 1 is not UTF-8 text (byte {begin[error.start]:#x} at position {error.start}); save the "
                 "file as UTF-8"
             ) from error
+        if "\0" in line:
+            raise DataError(f"{path}: line 1 has bytes of zero, as text in UTF-16 has; save the file as UTF-8")
         separators: tuple[str, ...] = SEPARATORS
         lines = 1
         if declaration := _SEPARATOR_LINE.fullmatch(line.strip(" \r\n")):

@@ -14,10 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partialfair.data import intake
-from partialfair.errors import DataError
+from partialfair.errors import DataError, PluginError
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
+MOST_CODES = 1 << 24
+"""Codes that groups may have: what is counted by code would fill the memory."""
 
 
 def of_rows(function: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
@@ -82,7 +84,12 @@ def _guarded(
             return function(*arguments, **options)  # Python says what is missing
         options_left: dict[str, Any] = {name: value for name, value in options.items() if name not in names}
         call: Callable[..., Result] = function
-        return call(*read(**checked), *arguments[len(names) :], **options_left)
+        try:
+            return call(*read(**checked), *arguments[len(names) :], **options_left)
+        except (PluginError, TypeError) as error:
+            if checked.get("y", names) is None:
+                raise DataError("y is None, and a metric that is asked for needs labels; pass them") from error
+            raise
 
     return guarded
 
@@ -103,8 +110,9 @@ def _scores(values: Any, name: str) -> Any:
 def _labels(values: Any, name: str) -> Any:
     if values is None or _is_plain(values, "fiu"):
         return values
-    numbers, missing = intake.numbers(values, name, finite=False)
+    numbers, missing = intake.numbers(values, name, finite=False, use="labels")
     intake.refuse_missing(missing, name, values, "drop such rows")
+    intake.levels(name, values, name)  # refuses what looks alike, such as 1 and "1"
     return numbers
 
 
@@ -116,6 +124,7 @@ def _codes(values: Any, name: str) -> Any:
         if array.ndim != 1:
             raise DataError(f"{name}: {array.ndim} dimensions; pass one group per row")
         intake.refuse_missing(missing, name, values, "drop such rows")
+        intake.levels(name, array, name)  # refuses what looks alike
         try:
             numbers, _ = intake.numbers(array, name)
         except DataError:
@@ -124,6 +133,9 @@ def _codes(values: Any, name: str) -> Any:
     if array.size and array.min() < 0:
         row = int(np.argmax(array < 0))
         raise DataError(f"{name}: the code {array[row]} in row {row} is negative; codes count from 0, or pass names")
+    if array.size and array.max() >= MOST_CODES:
+        row = int(np.argmax(array >= MOST_CODES))
+        raise DataError(f"{name}: the code {array[row]} in row {row} is no code; codes count from 0, or pass names")
     return array
 
 
@@ -132,4 +144,4 @@ def _whole_numbers(numbers: NDArray[np.float64], name: str) -> NDArray[np.int64]
     if broken.any():
         row = int(broken.argmax())
         raise DataError(f"{name}: the code {numbers[row]:g} in row {row} is no whole number; pass codes or names")
-    return numbers.astype(np.int64)
+    return np.clip(numbers, -MOST_CODES, MOST_CODES).astype(np.int64)

@@ -18,7 +18,10 @@ import unicodedata
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import date, time, timedelta
+from decimal import Decimal
 from itertools import combinations
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -29,10 +32,10 @@ from partialfair.data.groups import check_names, codes_for, group_labels, text_o
 from partialfair.errors import DataError
 from partialfair.plugins import nearest
 
-NULL_TEXTS = frozenset(("", "nan", "nat", "<na>"))
+NULL_TEXTS = frozenset(("", "nan", "-nan", "nat", "<na>"))
 """Texts, in lower case, that stand for a missing value wherever they occur."""
 
-NOT_AVAILABLE = frozenset(("na", "n/a", "n.a", "n.a.", "#n/a", "null"))
+NOT_AVAILABLE = frozenset(("na", "n/a", "n.a", "n.a.", "#n/a", "#na", "null"))
 """Further words of files for a missing value, in lower case; a group may have such a name, as Namibia's code is NA."""
 
 NO_ANSWER = frozenset(("?", "-", "--", ".", "none", "unknown"))
@@ -57,6 +60,20 @@ BEYOND_ALL = (
     "be about other people"
 )
 """What to do about infinite scores, such as log-odds of 0 and 1."""
+
+FEW = 20
+"""Values that a category may have in a table of any size. A column with more different numbers is one of numbers."""
+
+NEARLY = 0.9
+"""A column of which a larger share is numbers is one of numbers, with mistakes in it."""
+
+_DISGUISES = {
+    re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE): "numbers",
+    re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([T ][\d:.+Z-]*)?|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}|\d{1,2}:\d{2}[\d:.]*"):
+        "dates or times",
+    re.compile(r"[+-]?[$€£¥]?\s?[+-]?\d[\d,.\s']*\s?[%$€£¥]?"): "numbers with marks",
+}  # fmt: skip
+"""What a text may be in truth, by the pattern of it."""
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?")
 
@@ -200,8 +217,18 @@ def read(values: Any) -> tuple[Any, NDArray[np.bool_]]:
     """Return a column as an array or a pandas series, and which entries (n,) are missing; texts are not looked at.
 
     A list keeps the types of its entries.
+
+    Raises:
+        DataError: a set, whose values have no order, or an index of several levels.
     """
     import pandas as pd
+
+    if isinstance(values, set | frozenset):
+        raise DataError("a set has no order by which its values belong to rows; pass a list")
+    if isinstance(values, pd.MultiIndex):
+        raise DataError(f"an index of {values.nlevels} levels is no column; pass them as columns (to_frame)")
+    if hasattr(values, "detach"):  # a tensor that derivatives are taken of
+        values = values.detach().cpu()
 
     if np.ma.isMaskedArray(values):
         masked = np.ma.getmaskarray(values)
@@ -217,6 +244,8 @@ def read(values: Any) -> tuple[Any, NDArray[np.bool_]]:
         array = np.asarray(values)
     else:
         array = _of_list(values)
+    if not array.dtype.isnative:
+        array = array.astype(array.dtype.newbyteorder("="))
     return array, np.asarray(pd.isna(array)) if array.ndim else np.zeros(0, np.bool_)
 
 
@@ -238,11 +267,14 @@ def levels(name: str, values: Any, subject: str, null_texts: Iterable[str] = NUL
     if array.ndim != 1:
         raise DataError(f"{subject}: column {name!r} has {array.ndim} dimensions; pass one value per row")
     where = subject if name == subject else f"{subject}: column {name!r}"
+    original = None
     if _is_objects(array):
-        array = np.asarray(array, object)
-        refuse_collections(name, array, subject)
-        array = _told_apart(array, missing, where)
+        original = np.asarray(array, object)
+        refuse_collections(name, original, subject)
+        array = _told_apart(original, missing, where)
     codes, distinct = pd.factorize(array)
+    if original is not None and array is not original:  # truth values are values, whatever they were told apart by
+        distinct = original[np.unique(codes[codes >= 0], return_index=True)[1]]
     codes = np.where(missing, -1, codes).astype(np.int64)
     texts = [text_of(value) for value in distinct]
     lost = [code for code, text in enumerate(texts) if is_missing(text, null_texts)]
@@ -260,7 +292,38 @@ def levels(name: str, values: Any, subject: str, null_texts: Iterable[str] = NUL
 
 def is_missing(value: Any, null_texts: Iterable[str] = NULL_TEXTS) -> bool:
     """Tell whether a single value is missing: ``None``, NaN, or one of some texts, which are in lower case."""
-    return value.strip().casefold() in null_texts if isinstance(value, str) else _is_null(value)
+    return _bare(value) in null_texts if isinstance(value, str) else _is_null(value)
+
+
+def holds_dates(values: Any) -> bool:
+    """Tell whether a column holds dates or times, whatever type they have."""
+    array, missing = read(values)
+    if getattr(array.dtype, "kind", "O") in "mM":
+        return True
+    present = np.asarray(array, object)[~missing] if _is_objects(array) else ()
+    return any(isinstance(value, date | time | timedelta) for value in present[:1000])
+
+
+def in_disguise(texts: Sequence[str]) -> str | None:
+    """Return what nearly all of very many different texts are in truth: numbers, with a mark or without, or dates."""
+    if len(texts) <= FEW:
+        return None
+    for pattern, disguise in _DISGUISES.items():
+        if sum(pattern.fullmatch(text.strip()) is not None for text in texts) > NEARLY * len(texts):
+            return disguise
+    return None
+
+
+def refuse_disguised(name: str, texts: Sequence[str], remedy: str) -> None:
+    """Refuse a category of very many texts that are numbers or dates: each would be an input.
+
+    Raises:
+        DataError: with the remedy.
+    """
+    if (disguise := in_disguise(texts)) is not None:
+        raise DataError(
+            f"column {name!r} holds {len(texts)} different {disguise} as texts, such as {texts[0]!r}; {remedy}"
+        )
 
 
 def refuse_collections(name: str, array: NDArray[Any], subject: str) -> None:
@@ -282,15 +345,12 @@ def looks_of(value: Any) -> set[Any]:
     A text looks like itself without regard to case, blanks, invisible characters, the form of Unicode and periods at
     its end; a text that reads as a number like the number; ``True`` and ``False`` like their names, and like 1 and 0.
     """
-    text = text_of(value)
-    if not text.isascii():
-        marks = unicodedata.normalize("NFKC", text)
-        text = "".join(mark for mark in marks if unicodedata.category(mark) != "Cf")
-    text = " ".join(text.casefold().split())
+    text = _bare(text_of(value))
     text = text.rstrip(". ") or text
-    readings: set[Any] = {float(text) if _NUMBER.fullmatch(text) else text}
+    number = _exact(text)
+    readings: set[Any] = {text if number is None else number}
     if isinstance(value, bool | np.bool_) or text in ("true", "false"):
-        readings |= {text, float(text == "true")}
+        readings |= {text, Decimal(text == "true")}
     return readings
 
 
@@ -399,17 +459,47 @@ def groups(
 
 
 def known_groups(
-    source: Any, names: Sequence[str], subject: str, null_texts: Iterable[str] = NULL_TEXTS
+    source: Any, names: Sequence[str], subject: str, null_texts: Iterable[str] = NULL_TEXTS, missing: str = "refuse"
 ) -> NDArray[np.int64]:
-    """Return the codes (n,) of groups whose names are known.
+    """Return the codes (n,) of groups whose names are known; rows without a group may be a "group".
 
     Raises:
         DataError: see :func:`groups`, or a group that is not among the names.
     """
     import pandas as pd
 
-    encoded = groups(source, subject, null_texts=null_texts)
+    encoded = groups(source, subject, missing, null_texts)
     return codes_for(pd.Series(pd.Categorical.from_codes(encoded.codes, list(encoded.names))), names, subject)
+
+
+def check_labels(values: Sequence[Any], subject: str) -> None:
+    """Refuse labels that no order is known of: of other types than texts, finite numbers and truth values, or mixed.
+
+    Args:
+        values: the different labels as they were given.
+        subject: name of the argument, for errors.
+
+    Raises:
+        DataError: naming the first such label.
+    """
+    for value in values:
+        number = isinstance(value, Real | Decimal | np.bool_)
+        if not (isinstance(value, str) or (number and np.isfinite(float(value)))):
+            raise DataError(
+                f"{subject}: the label {value!r} is of type {type(value).__name__}, and a label is a text, a finite "
+                "number or a truth value; map the labels to two of them"
+            )
+    if len({isinstance(value, str) for value in values}) > 1:
+        raise DataError(f"{subject}: some labels are texts and some are numbers or truth values; write all as texts")
+
+
+def doubtful_order(texts: Sequence[str]) -> set[str]:
+    """Return which of two texts could be the larger one: capital letters, or texts of numbers, sort in two ways."""
+    candidates = {max(texts), max(texts, key=str.casefold)}
+    numbers_read = [_exact(text) for text in texts]
+    if all(number is not None for number in numbers_read):
+        candidates.add(max(zip(numbers_read, texts, strict=True))[1])
+    return candidates
 
 
 def numbers(
@@ -442,6 +532,8 @@ def numbers(
     if kind in "fiub" and isinstance(array.dtype, np.dtype):
         converted = np.array(array, np.float64)
         converted[missing] = np.nan
+        if kind in "iu" or array.dtype.itemsize > converted.itemsize:
+            _refuse_rounded(array, converted, missing, subject)
     else:
         entries = np.asarray(array, object)
         converted = np.array([_number(entry) for entry in entries], np.float64)
@@ -503,6 +595,7 @@ def labels(
     if missing == "refuse":
         refuse_missing(encoded.missing, f"{subject}: column {name!r}", column, remedy)
     texts = encoded.texts
+    check_labels(encoded.values, subject)
     chosen = _later(texts, encoded.values, subject, ordered) if positive is None and len(texts) == 2 else None
     if positive is not None:
         chosen = _same_text(text_of(positive), texts)
@@ -570,9 +663,39 @@ def _dimensions(source: Any) -> int:
     return int(np.asarray(source).ndim)
 
 
+def _bare(text: str) -> str:
+    """Return a text without case, invisible characters, blanks around it and the forms of Unicode."""
+    if not text.isascii():
+        marks = unicodedata.normalize("NFKC", text)
+        text = "".join(mark for mark in marks if unicodedata.category(mark) != "Cf")
+    return " ".join(text.casefold().split())
+
+
+def _exact(text: str) -> Decimal | None:
+    """Return the number that a text reads as, without rounding; ``None`` of other texts."""
+    text = text.strip().casefold()
+    return Decimal(text) if _NUMBER.fullmatch(text) else None
+
+
+def _refuse_rounded(array: Any, converted: NDArray[np.float64], missing: NDArray[np.bool_], subject: str) -> None:
+    """Refuse numbers of which double precision makes equal ones.
+
+    Raises:
+        DataError: with the remedy.
+    """
+    present = ~missing & np.isfinite(converted)
+    exact, rounded = np.asarray(array)[present], converted[present]
+    large = exact.size and (exact.dtype.kind == "f" or np.abs(rounded).max() >= 2.0**53)
+    if large and np.unique(exact).size > np.unique(rounded).size:
+        raise DataError(
+            f"{subject}: some numbers differ by less than double precision holds, and would be ties; subtract a "
+            "constant, or pass their ranks"
+        )
+
+
 def _of_list(values: Any) -> NDArray[Any]:
     """Return a sequence as an array that keeps what its entries are; numbers become an array of numbers."""
-    entries = list(values)
+    entries = [None if entry is np.ma.masked else entry for entry in values]
     kinds = set(map(type, entries))
     if kinds <= {float, int, np.float64, np.int64} or kinds <= {bool} or kinds <= {str}:
         return np.asarray(entries)
@@ -627,6 +750,8 @@ def _number(entry: Any) -> float:
         return float(text)
     try:
         return np.nan if np.ndim(entry) or isinstance(entry, bytes | complex) else float(entry)
+    except OverflowError:
+        return np.inf if entry > 0 else -np.inf
     except (TypeError, ValueError):
         return np.nan
 
@@ -648,13 +773,12 @@ def _later(texts: Sequence[str], values: Sequence[Any], subject: str, ordered: b
         DataError: capital letters, or texts that read as numbers, make the order doubtful: a classifier that has seen
             the same texts would take another one for positive.
     """
-    read_as = [_number(text) for text in texts]
-    numeric = not np.isnan(read_as).any()
-    if numeric and (ordered or not isinstance(values[0], str)):
-        return texts[int(np.argmax(read_as))]
+    read_as = [_exact(text) for text in texts]
+    if None not in read_as and (ordered or not isinstance(values[0], str)):
+        return max(zip(read_as, texts, strict=True))[1]
     if ordered:
         return max(texts, key=str.casefold)
-    candidates = {max(texts), max(texts, key=str.casefold), *([texts[int(np.argmax(read_as))]] if numeric else [])}
+    candidates = doubtful_order(texts)
     if len(candidates) > 1:
         raise DataError(
             f"{subject}: which of {' and '.join(map(repr, sorted(texts)))} is positive is doubtful, as texts with "
@@ -667,8 +791,8 @@ def _same_text(label: str, texts: Sequence[str]) -> str | None:
     """Return the text that is ``label``, or the number of the same value; ``None`` if there is none."""
     if label in texts:
         return label
-    number = _number(label)
-    return next((text for text in texts if _number(text) == number), None)
+    number = _exact(label)
+    return next((text for text in texts if number is not None and _exact(text) == number), None)
 
 
 def _indexes(source: Any) -> Iterator[Any]:

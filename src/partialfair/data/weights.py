@@ -34,10 +34,10 @@ def whole_weights(weights: NDArray[np.float64]) -> NDArray[np.int64]:
 
     Others are scaled to a sum of about ``TOTAL`` and rounded, which moves no share of rows by more than 1e-13.
     """
-    total = math.fsum(weights)
-    if total <= LARGEST and np.array_equal(weights, np.rint(weights)):
+    if np.array_equal(weights, np.rint(weights)) and math.fsum(weights) <= LARGEST:
         return weights.astype(np.int64)
-    return np.maximum(np.rint(weights * (TOTAL / total)), 1).astype(np.int64)
+    shares = weights / weights.max()  # whose sum is no number too large or too small to divide by
+    return np.maximum(np.rint(shares * (TOTAL / math.fsum(shares))), 1).astype(np.int64)
 
 
 def effective_rows(weights: NDArray[np.int64] | None, code: NDArray[np.int64], n_codes: int) -> NDArray[np.float64]:

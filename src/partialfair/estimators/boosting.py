@@ -14,7 +14,7 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import _safe_indexing, indexable
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from partialfair import plugins
 from partialfair.algorithms.linear.rank_map import fit_rank_map
@@ -22,6 +22,7 @@ from partialfair.algorithms.measure import OK
 from partialfair.constraints.family import built
 from partialfair.constraints.program import HingeProgram
 from partialfair.data.frames import to_pandas
+from partialfair.data.intake import MISSING
 from partialfair.data.intervals import FULL, Interval
 from partialfair.errors import ConfigError
 from partialfair.estimators.binary_classifier import BinaryClassifier
@@ -31,6 +32,7 @@ from partialfair.estimators.inputs import (
     UnconstrainedWarning,
     as_matrix,
     check_parts,
+    complete_rows,
     features,
     group_codes,
     group_columns,
@@ -53,8 +55,9 @@ from partialfair.estimators.promise import (
     promised_map,
     tested,
 )
-from partialfair.estimators.settings import boolean, check_constraint, check_options, integer, number
+from partialfair.estimators.settings import boolean, check_constraint, check_options, integer, number, one_of
 from partialfair.estimators.training import PSP, status_of, why_missed
+from partialfair.estimators.weights import row_weights
 from partialfair.metrics import evaluate_all
 from partialfair.metrics.choose_interval import suggest_interval
 
@@ -95,6 +98,8 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
             (default) for a statement about the held-out rows alone. For maps it is exact and costs no further rows.
             Without maps a path of tolerances is fitted and tested on further rows.
         promise_fraction: share of the rows of that test, which trees and multipliers do not see.
+        missing: what is done about rows without a group, a label or a weight: "refuse" them, "drop" them in ``fit``, or
+            make a "group", called "missing", of those without a group. Scoring drops no rows.
 
     Attributes:
         classes_, groups_, group_columns_, n_features_in_, feature_names_in_, interval_: as in the classifier.
@@ -139,6 +144,7 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
         random_state: Any = None,
         confidence: float | None = None,
         promise_fraction: float = 0.5,
+        missing: str = "refuse",
     ) -> None:
         self.constraint = constraint
         self.interval = interval
@@ -158,6 +164,7 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
         self.random_state = random_state
         self.confidence = confidence
         self.promise_fraction = promise_fraction
+        self.missing = missing
 
     def __sklearn_tags__(self) -> Any:
         """Missing values are LightGBM's to take."""
@@ -180,6 +187,7 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
         """
         self._check_settings()
         same_rows(X=X, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight)
+        X, y, sensitive_features, sample_weight = complete_rows(self.missing, X, y, sensitive_features, sample_weight)
         if self._is_tested and sensitive_features is not None:
             return self._fit_tested(X, y, sensitive_features, sample_weight)
         with named_texts(X):
@@ -187,7 +195,8 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
         X = as_matrix(X)
         self.classes_, positive = binary_labels(y)
         labels = np.where(positive, 1.0, -1.0)
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        weights_passed = row_weights(sample_weight, labels.size)
+        weights = np.ones(labels.size) if weights_passed is None else weights_passed
         weights_of_both(weights, positive, self.classes_)
         codes, constrained = self._groups(sensitive_features, labels.size)
         tree_rows = held_out = np.arange(labels.size)
@@ -229,7 +238,7 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
                     "sensitive_features is missing, and the scores of this model depend on the group; pass it, or fit "
                     "with uses_group=False"
                 )
-            codes = known_codes(sensitive_features, self.groups_, X.shape[0], self.group_columns_)
+            codes = known_codes(sensitive_features, self.groups_, X.shape[0], self.group_columns_, self.missing)
         scores = self._raw(self._columns(X, codes))
         return scores if self.map_ is None else np.asarray(self.map_.apply(scores, codes))
 
@@ -248,6 +257,7 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
         number("holdout_fraction", self.holdout_fraction, lambda share: 0 <= share < 1, "a number from 0 to below 1")
         check_options("params", self.params)
         check_confidence(self.confidence, self.promise_fraction)
+        one_of("missing", self.missing, MISSING)
         promised = self.confidence is not None and self.constraint is not None and not math.isinf(self.kappa)
         for name in ("promise_fraction",) if self._is_tested else ("holdout_fraction",) if promised else ():
             if getattr(self, name) == 0:
@@ -268,8 +278,8 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
         """Fit a path of tolerances on some of the rows, and keep the last that passes on the others."""
         X, y = indexable(X, plain_labels(to_pandas(y)))
         _, positive = binary_labels(y)
-        codes, names = group_codes(sensitive_features, positive.size)
-        weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
+        codes, names = group_codes(sensitive_features, positive.size, missing=self.missing)
+        weights = row_weights(sample_weight, positive.size)
         with value_errors():
             settings_asked = (
                 str(self.constraint),
@@ -351,7 +361,7 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
                     stacklevel=3,
                 )
             return np.zeros(n_rows, np.int64), False
-        codes, self.groups_ = group_codes(sensitive_features, n_rows)
+        codes, self.groups_ = group_codes(sensitive_features, n_rows, missing=self.missing)
         return codes, constrained
 
     def _columns(self, X: Any, codes: Codes) -> Any:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.class_weight import compute_sample_weight
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from partialfair import plugins
 from partialfair.algorithms.contract import Task
@@ -19,6 +19,7 @@ from partialfair.algorithms.linear.problem import Point
 from partialfair.algorithms.measure import FAILED, OK, Measured, measure
 from partialfair.data.dataset import Dataset
 from partialfair.data.frames import to_pandas
+from partialfair.data.intake import MISSING
 from partialfair.data.intervals import FULL
 from partialfair.estimators.binary_classifier import BinaryClassifier
 from partialfair.estimators.idle_constraints import idle
@@ -27,6 +28,7 @@ from partialfair.estimators.inputs import (
     UnconstrainedWarning,
     as_matrix,
     check_group_sizes,
+    complete_rows,
     features,
     group_codes,
     group_columns,
@@ -49,9 +51,11 @@ from partialfair.estimators.settings import (
     check_constraint,
     check_options,
     number,
+    one_of,
     tolerance,
 )
 from partialfair.estimators.training import AUTO, PSP, SOLVERS, Trained, Training, solver_for, status_of
+from partialfair.estimators.weights import row_weights
 from partialfair.metrics.choose_interval import suggest_interval
 from partialfair.models.linear import LinearScore
 
@@ -111,6 +115,8 @@ class PartialFairClassifier(FromParquet, BinaryClassifier, BaseEstimator):  # ty
             Other solvers fit a path of tolerances on some of the rows, and test the models on the others.
         promise_fraction: share of the rows of that test, which the model is then not fitted on; 0 for five-fold
             cross-fitting and a last fit on all rows, which has no proof but costs less accuracy.
+        missing: what is done about rows without a group, a label or a weight: "refuse" them, "drop" them in ``fit``, or
+            make a "group", called "missing", of those without a group. Scoring drops no rows.
 
     Attributes:
         classes_: (2,) labels; ``classes_[1]`` is predicted where the score is positive.
@@ -152,6 +158,7 @@ class PartialFairClassifier(FromParquet, BinaryClassifier, BaseEstimator):  # ty
         device: str = "cpu",
         confidence: float | None = None,
         promise_fraction: float = 0.5,
+        missing: str = "refuse",
     ) -> None:
         self.constraint = constraint
         self.interval = interval
@@ -168,6 +175,7 @@ class PartialFairClassifier(FromParquet, BinaryClassifier, BaseEstimator):  # ty
         self.device = device
         self.confidence = confidence
         self.promise_fraction = promise_fraction
+        self.missing = missing
 
     def fit(self, X: Any, y: ArrayLike, *, sensitive_features: Any = None, sample_weight: Any = None) -> Self:
         """Fit on features X (n, d), labels y (n,) with two values, and groups of the rows.
@@ -182,7 +190,8 @@ class PartialFairClassifier(FromParquet, BinaryClassifier, BaseEstimator):  # ty
             InputError: data or settings that cannot be used; also a ValueError.
         """
         self._check_settings()
-        same_rows(y=y, sample_weight=sample_weight)
+        same_rows(X=X, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight)
+        X, y, sensitive_features, sample_weight = complete_rows(self.missing, X, y, sensitive_features, sample_weight)
         rows = self._training_rows(X, y, sensitive_features)
         weights = self._weights(rows, sample_weight)
         training, task = self._prepared(rows, weights, sensitive_features is not None)
@@ -214,7 +223,9 @@ class PartialFairClassifier(FromParquet, BinaryClassifier, BaseEstimator):  # ty
                         "sensitive_features is missing, and the scores of this model depend on the group; pass it, "
                         "or fit with uses_group=False"
                     )
-                codes = known_codes(sensitive_features, self.groups_, matrix.shape[0], self.group_columns_)
+                codes = known_codes(
+                    sensitive_features, self.groups_, matrix.shape[0], self.group_columns_, self.missing
+                )
             elif self.model_.uses_group:
                 codes = np.zeros(matrix.shape[0], np.int64)
             return np.asarray(self.model_.scores(matrix, codes))
@@ -234,6 +245,7 @@ class PartialFairClassifier(FromParquet, BinaryClassifier, BaseEstimator):  # ty
         number("validation_fraction", self.validation_fraction, lambda share: 0 < share < 1, "a number between 0 and 1")
         check_options("solver_options", self.solver_options)
         check_confidence(self.confidence, self.promise_fraction)
+        one_of("missing", self.missing, MISSING)
 
     def _training_rows(self, X: Any, y: ArrayLike, sensitive_features: Any) -> Dataset:
         """Validated rows; sets the attributes that describe columns, labels and groups."""
@@ -246,7 +258,7 @@ class PartialFairClassifier(FromParquet, BinaryClassifier, BaseEstimator):  # ty
             codes, self.groups_ = np.zeros(matrix.shape[0], np.int64), np.array([ONE_GROUP], dtype=object)
             self.group_columns_ = group_columns(sensitive_features)
             if sensitive_features is not None:
-                codes, self.groups_ = group_codes(sensitive_features, matrix.shape[0], least=1)
+                codes, self.groups_ = group_codes(sensitive_features, matrix.shape[0], 1, self.missing)
             names = tuple(self.groups_.tolist())
             inputs = getattr(self, "feature_names_in_", [f"x{j}" for j in range(matrix.shape[1])])
             numeric = numeric_columns(matrix)
@@ -264,7 +276,8 @@ class PartialFairClassifier(FromParquet, BinaryClassifier, BaseEstimator):  # ty
         self._total_weight = float(rows.n_rows)
         if sample_weight is None and self.class_weight is None:
             return None
-        weights = _check_sample_weight(sample_weight, rows.X, dtype=np.float64, ensure_non_negative=True)
+        weights_passed = row_weights(sample_weight, rows.n_rows)
+        weights = np.ones(rows.n_rows) if weights_passed is None else weights_passed
         if self.class_weight is not None:
             weights = weights * self._class_factors(rows.y > 0, weights)
         weights_of_both(weights, rows.y > 0, self.classes_)

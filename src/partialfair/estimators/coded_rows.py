@@ -186,7 +186,7 @@ def read_rows(path: str | Path, label: str, sensitive_features: str, categories:
     dense = np.empty((len(encoding.numbers), y.size), np.float32)
     codes = np.empty((len(encoding.categories), y.size), np.uint16)
     _fill(path, encoding, group, starts, dense, codes)
-    _settle(encoding, codes)
+    _settle(encoding, codes, categories)
     for row, mean, scale in zip(dense, encoding.mean, encoding.scale, strict=True):
         row -= np.float32(mean)
         row /= np.float32(scale)
@@ -274,13 +274,16 @@ def _fill(
     encoding.mean, encoding.scale = mean, np.where(deviation > 0, deviation, 1.0)
 
 
-def _settle(encoding: Encoding, codes: NDArray[np.uint16]) -> None:
-    """Sort levels by name, and turn their numbers into positions of features."""
+def _settle(encoding: Encoding, codes: NDArray[np.uint16], named: Sequence[str]) -> None:
+    """Sort levels by name, and turn their numbers into positions of features; columns in ``named`` are categories."""
     if len(encoding.numbers) + sum(map(len, encoding.levels)) > MOST_FEATURES:
         raise InputError(f"the categories have more than {MOST_FEATURES} levels in all; drop columns or merge levels")
     for name, levels in zip(encoding.categories, encoding.levels, strict=True):
         with value_errors():
-            intake.refuse_alike([text for text in levels if text is not None], f"column {name!r}")
+            texts = [text for text in levels if text is not None]
+            intake.refuse_alike(texts, f"column {name!r}")
+            if name not in named:
+                intake.refuse_disguised(name, texts, "write it as numbers, or name it in categories")
     before = [list(levels) for levels in encoding.levels]
     encoding.levels = [{value: j for j, value in enumerate(sorted(levels, key=str))} for levels in before]
     offsets, _ = _places(encoding)

@@ -22,6 +22,7 @@ from partialfair.estimators.classifier import PartialFairClassifier
 from partialfair.estimators.inputs import (
     InputError,
     check_group_sizes,
+    complete_rows,
     group_codes,
     random_of,
     same_rows,
@@ -167,10 +168,11 @@ def _prepare(
     classifier: PartialFairClassifier = clone(_last_step(estimator)).set_params(kappa=kappa)
     classifier._check_settings()
     same_rows(X=X, y=y, sensitive_features=sensitive_features)
+    X, y, sensitive_features, _ = complete_rows(classifier.missing, X, y, sensitive_features)
     classes, positive = binary_labels(to_pandas(y))
     if (rows := _num_samples(X)) != len(positive):
         raise InputError(f"y has {len(positive)} rows, X has {rows}; pass one label per row")
-    codes, _ = group_codes(sensitive_features, len(positive))
+    codes, _ = group_codes(sensitive_features, len(positive), missing=classifier.missing)
     y = classes[positive.astype(int)]
     random = random_of(classifier.random_state)
     fitted, held_out = np.arange(len(y)), np.zeros(0, np.int64)

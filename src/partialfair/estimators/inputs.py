@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.pipeline import Pipeline
-from sklearn.utils import check_random_state, get_tags
+from sklearn.utils import _safe_indexing, check_random_state, get_tags
+from sklearn.utils.validation import _num_samples
 
 from partialfair.algorithms.contract import Settings, Task
 from partialfair.constraints.program import HingeProgram
@@ -263,9 +264,14 @@ def features(X: Any) -> Any:
     """Return the features as they are passed on: a dataframe of any library as one of pandas.
 
     Raises:
-        InputError: two columns of one name, or a masked entry, whose mask scikit-learn would forget.
+        InputError: two columns of one name, a mapping or structured array, or a masked entry, whose mask scikit-learn
+            would forget.
     """
-    table = to_pandas(X)
+    with value_errors():
+        table = to_pandas(X)
+    is_mapping = isinstance(table, Mapping) and not sparse.issparse(table)
+    if is_mapping or getattr(getattr(table, "dtype", None), "names", None):
+        raise InputError(f"X is a {type(X).__name__} of columns; pass a dataframe of them (pandas.DataFrame)")
     if np.ma.is_masked(table):
         row, column = np.argwhere(np.ma.getmaskarray(table))[0][:2].tolist() if np.ndim(table) > 1 else (0, 0)
         raise InputError(f"X: column {column} has no value in row {row} (masked); fill it in, or drop such rows")
@@ -273,6 +279,49 @@ def features(X: Any) -> Any:
         with value_errors():
             intake.columns(table, "X")
     return table
+
+
+def complete_rows(
+    missing: str, X: Any, y: Any, sensitive_features: Any, sample_weight: Any = None, scored: bool = False
+) -> tuple[Any, Any, Any, Any]:
+    """Return what was passed to ``fit``, with "drop" without the rows that lack a group, a label or a weight.
+
+    Args:
+        missing: setting of the estimator.
+        X: features (n, d), or scores (n,), which a row may lack too.
+        y: (n,) labels or ``None``; sensitive_features: (n,) groups, several columns, or ``None``.
+        sample_weight: (n,) weights, one number or ``None``.
+        scored: whether X are scores.
+
+    Raises:
+        InputError: lengths that differ, or no row is left.
+    """
+    if missing != "drop":
+        return X, y, sensitive_features, sample_weight
+    absent: dict[str, NDArray[np.bool_]] = {}
+    with value_errors():
+        if sensitive_features is not None:
+            absent["sensitive_features"] = intake.groups(sensitive_features, "sensitive_features", "drop").missing
+        if y is not None:
+            ((name, column),) = intake.columns(y, "y").items()
+            absent["y"] = intake.levels(name, column, "y", intake.MISSING_WORDS["label"]).missing
+        if scored:
+            absent["scores"] = intake.numbers(X, "scores")[1]
+        if np.ndim(sample_weight) == 1:
+            absent["sample_weight"] = intake.numbers(sample_weight, "sample_weight", use="weights of rows")[1]
+    rows = _num_samples(X)
+    for name, lacking in absent.items():
+        if lacking.size != rows:
+            raise InputError(f"{name} has {lacking.size} rows, X has {rows}; pass one entry per row")
+    complete = np.flatnonzero(~np.any(list(absent.values()), axis=0)) if absent else np.arange(rows)
+    if not complete.size:
+        raise InputError("every row lacks a group, a label or a weight; fill them in")
+    if isinstance(sensitive_features, Mapping):
+        groups: Any = {name: _safe_indexing(column, complete) for name, column in sensitive_features.items()}
+    else:
+        groups = sensitive_features if sensitive_features is None else _safe_indexing(sensitive_features, complete)
+    weights = _safe_indexing(sample_weight, complete) if "sample_weight" in absent else sample_weight
+    return _safe_indexing(X, complete), y if y is None else _safe_indexing(y, complete), groups, weights
 
 
 def same_rows(**columns: Any) -> None:
@@ -285,14 +334,16 @@ def same_rows(**columns: Any) -> None:
         intake.in_one_order(**{name: values for name, values in columns.items() if values is not None})
 
 
-def group_codes(sensitive_features: Any, n_rows: int, least: int = 2) -> tuple[NDArray[np.int64], NDArray[Any]]:
-    """Return the codes (n,) of the groups of rows, and the groups' names (G,).
+def group_codes(
+    sensitive_features: Any, n_rows: int, least: int = 2, missing: str = "refuse"
+) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    """Return the codes (n,) of the groups of rows, and the groups' names (G,); rows without one may be a "group".
 
     Raises:
         InputError: another number of rows, values that are no groups, or fewer than ``least`` groups.
     """
     with value_errors():
-        groups = intake.groups(sensitive_features, "sensitive_features")
+        groups = intake.groups(sensitive_features, "sensitive_features", _at_scoring(missing))
     _one_per_row(groups.codes, n_rows)
     if len(groups.names) < least:
         raise InputError(f"sensitive_features: all rows are of one group, {groups.names[0]!r}; check the column")
@@ -308,8 +359,17 @@ def group_columns(sensitive_features: Any) -> tuple[str, ...] | None:
     return names if len(names) > 1 else None
 
 
+def _at_scoring(missing: str) -> str:
+    """What is done about rows without a group where none can be left out."""
+    return "refuse" if missing == "drop" else missing
+
+
 def known_codes(
-    sensitive_features: Any, names: NDArray[Any], n_rows: int, columns: Sequence[str] | None = None
+    sensitive_features: Any,
+    names: NDArray[Any],
+    n_rows: int,
+    columns: Sequence[str] | None = None,
+    missing: str = "refuse",
 ) -> NDArray[np.int64]:
     """Return the codes (n,) of further rows by the names (G,) of the groups of ``fit``.
 
@@ -318,6 +378,7 @@ def known_codes(
         names: of the groups.
         n_rows: how many rows there are.
         columns: those of ``fit``, see :func:`group_columns`.
+        missing: "group" for rows without a group that are one; else they are refused, as no row can be left out.
 
     Raises:
         InputError: another number of rows, other columns, or a group that is not among the names.
@@ -332,7 +393,9 @@ def known_codes(
         named_columns = intake.columns(sensitive_features, "sensitive_features")
         sensitive_features = {name: named_columns[name] for name in columns}
     with value_errors():
-        codes = intake.known_groups(sensitive_features, names.tolist(), "sensitive_features")
+        codes = intake.known_groups(
+            sensitive_features, names.tolist(), "sensitive_features", missing=_at_scoring(missing)
+        )
     _one_per_row(codes, n_rows)
     return codes
 

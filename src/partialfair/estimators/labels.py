@@ -1,6 +1,8 @@
 """Labels that a person passes to a classifier: read, and of two classes."""
 
+import warnings
 from collections.abc import Sequence
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -19,7 +21,7 @@ def plain_labels(y: Any) -> Any:
     Anything else, ``None`` too, is returned as it is.
 
     Raises:
-        InputError: a label is missing, or two labels look alike.
+        InputError: a label is missing or no text, number or truth value, or two labels look alike.
     """
     if y is None:
         return y
@@ -35,11 +37,16 @@ def plain_labels(y: Any) -> Any:
             f"{int(missing.argmax())})"
         )
     kind = getattr(entries.dtype, "kind", "O")
-    if kind in "biufcmM":
+    if kind in "biufc":  # complex numbers scikit-learn refuses in words of its own
         return y
     with value_errors():
-        levels = intake.levels("y", entries, "y")
-        intake.refuse_missing(levels.missing, "y", entries, "drop such rows")
+        levels = intake.levels("y", entries, "y", intake.MISSING_WORDS["label"])
+        intake.refuse_missing(levels.missing, "y", entries, "drop such rows, or write the label in another way")
+        intake.check_labels(levels.values, "y")
+    if kind == "T":  # variable texts of NumPy, which scikit-learn does not know
+        return entries.astype(object)
+    if {*map(type, levels.values)} == {Decimal}:
+        return np.asarray(entries, np.float64)
     dtype = getattr(y, "dtype", None)
     if dtype is not None and not isinstance(dtype, np.dtype):  # of pandas, which converts its own types
         return y
@@ -77,7 +84,7 @@ def weights_of_groups(weights: NDArray[np.float64], codes: NDArray[Any], names: 
 
 
 def binary_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """Return the two labels (2,) in order, and which rows (n,) have the second.
+    """Return the two labels (2,) in order, and which rows (n,) have the second; warn of texts that sort in two ways.
 
     Raises:
         InputError: fewer or more than two labels.
@@ -86,12 +93,20 @@ def binary_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     check_classification_targets(y)
     classes, codes = np.unique(column_or_1d(y, warn=True), return_inverse=True)
     if len(classes) < 2:
-        (only,) = classes.tolist()
-        raise InputError(f"y has one class, {only!r}; a classifier needs rows of two classes")
+        which = f"one class, {classes[0]!s}" if len(classes) else "no rows"
+        raise InputError(f"y has {which}; a classifier needs rows of two classes")
     if len(classes) > 2:
         raise InputError(
             f"Only binary classification is supported. The type of the target is {type_of_target(y)}: y has "
             f"{len(classes)} classes; merge them into two"
+        )
+    texts = classes.tolist()
+    if isinstance(texts[0], str) and len(intake.doubtful_order(texts)) > 1:
+        warnings.warn(
+            f"{texts[1]!r} is the positive label, as it sorts behind {texts[0]!r}; if the other is meant, map the "
+            "labels to 0 and 1",
+            UserWarning,
+            stacklevel=4,
         )
     return classes, codes == 1
 

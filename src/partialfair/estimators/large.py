@@ -120,6 +120,7 @@ def _refuse_others(classifier: Any) -> None:
     defaults: dict[str, tuple[Any, ...]] = {
         "constraint": (PSP,), "solver": ("auto", "ranks"), "uses_group": (True,), "class_weight": (None,),
         "C": (math.inf,), "solver_options": (None, {}), "device": ("cpu", "auto"), "confidence": (None,),
+        "missing": ("refuse",),
     }  # fmt: skip
     for name, served in defaults.items():
         value = getattr(classifier, name)

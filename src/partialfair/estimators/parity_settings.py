@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from partialfair.data.intake import MISSING
 from partialfair.estimators.inputs import InputError
 from partialfair.estimators.promise import check_confidence
 from partialfair.estimators.settings import boolean, integer, number, one_of
@@ -37,6 +38,7 @@ def check_settings(regressor: Any, X_unlabeled: Any) -> None:
     if regressor.prefit and regressor.regressor is None:
         raise InputError("prefit is true and there is no regressor; pass the fitted one, or set prefit to False")
     check_confidence(regressor.confidence, regressor.promise_fraction)
+    one_of("missing", regressor.missing, MISSING)
     if regressor.confidence is not None and regressor.tolerance == "atom":
         raise InputError("tolerance='atom' has no bound for new rows; use tolerance='ks', or confidence=None")
     if regressor.confidence is not None and not regressor.uses_group and regressor.promise_fraction == 0:

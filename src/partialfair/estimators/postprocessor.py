@@ -16,6 +16,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 from partialfair.algorithms.linear.rank_map import fit_rank_map, gap_measure
 from partialfair.algorithms.measure import OK
 from partialfair.constraints.tolerance import KAPPA_SCALES
+from partialfair.data.intake import MISSING
 from partialfair.data.intervals import Interval
 from partialfair.data.weights import effective_rows, whole_weights
 from partialfair.estimators.binary_classifier import BinaryClassifier
@@ -24,10 +25,12 @@ from partialfair.estimators.inputs import (
     InputError,
     UnconstrainedWarning,
     check_parts,
+    complete_rows,
     features,
     group_codes,
     group_columns,
     known_codes,
+    named_texts,
     random_of,
     same_rows,
     score_vector,
@@ -85,6 +88,8 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
             ``None`` (default) for a statement about the rows of the maps alone. For maps it is exact whatever the
             classifier, and costs no further rows, if the classifier has not seen the rows of the maps. Without the
             group half of these rows test the correction, see :class:`partialfair.estimators.PartialFairClassifier`.
+        missing: what is done about rows without a group, a label, a score or a weight: "refuse" them, "drop" them in
+            ``fit``, or make a "group", called "missing", of those without a group. Scoring drops no rows.
 
     Attributes:
         classes_: (2,) labels; ``classes_[1]`` is predicted where the mapped score is positive.
@@ -124,6 +129,7 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
         uses_group: bool = True,
         group_estimator: Any = None,
         confidence: float | None = None,
+        missing: str = "refuse",
     ) -> None:
         self.estimator = estimator
         self.interval = interval
@@ -135,6 +141,7 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
         self.uses_group = uses_group
         self.group_estimator = group_estimator
         self.confidence = confidence
+        self.missing = missing
 
     def fit(self, X: Any, y: ArrayLike, *, sensitive_features: Any = None, sample_weight: Any = None) -> Self:
         """Fit the classifier, unless it is fitted, and the maps.
@@ -149,9 +156,11 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
         Raises:
             InputError: data or settings that cannot be used; also a ValueError.
         """
+        features(X)
         X, y = indexable(X, y)
         same_rows(X=X, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight)
-        features(X)
+        self._check_settings()
+        X, y, sensitive_features, sample_weight = complete_rows(self.missing, X, y, sensitive_features, sample_weight)
         codes, labels = self._prepared(X, y, sensitive_features)
         weights = row_weights(sample_weight, labels.size)
         if weights is not None:
@@ -163,7 +172,8 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
             self.estimator_ = self.estimator
         else:
             model = LogisticRegression(max_iter=1000) if self.estimator is None else clone(self.estimator)
-            self.estimator_ = fitted(model, X, y, fitting, weights)
+            with named_texts(X):
+                self.estimator_ = fitted(model, X, y, fitting, weights)
         same_classes(self.estimator_, self.classes_)
         for name in FEATURES:
             self.__dict__.pop(name, None)
@@ -195,8 +205,11 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
         if not self.uses_group:
             raise InputError("uses_group is False, and maps of scores need the group; use fit, or uses_group=True")
         same_rows(scores=scores, sensitive_features=sensitive_features, sample_weight=sample_weight)
+        scores, _, sensitive_features, sample_weight = complete_rows(
+            self.missing, scores, None, sensitive_features, sample_weight, scored=True
+        )
         vector = score_vector(scores)
-        codes, self.groups_ = group_codes(sensitive_features, vector.size)
+        codes, self.groups_ = group_codes(sensitive_features, vector.size, missing=self.missing)
         self.group_columns_ = group_columns(sensitive_features)
         for name in ("estimator_", "group_estimator_", "correction_", "classes_", *FEATURES):
             self.__dict__.pop(name, None)
@@ -215,14 +228,15 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
             return vector
         if sensitive_features is None:
             raise InputError("sensitive_features is missing, and each group has a map of its own; pass the groups")
-        codes = known_codes(sensitive_features, self.groups_, vector.size, self.group_columns_)
+        codes = known_codes(sensitive_features, self.groups_, vector.size, self.group_columns_, self.missing)
         return np.asarray(self.map_.apply(vector, codes))
 
     def decision_function(self, X: Any, *, sensitive_features: Any = None) -> Vector:
         """Mapped scores (n,): log-odds where the classifier gives probabilities."""
         check_is_fitted(self, "estimator_", msg="%(name)s has no classifier yet; call fit, or map_scores for scores")
         same_rows(X=X, sensitive_features=sensitive_features)
-        scores = self._scores(features(X))
+        with named_texts(X):
+            scores = self._scores(features(X))
         if self.correction_ is not None:
             return np.asarray(self.correction_.decision_function(self._derived(X, scores)))
         return self.map_scores(scores, sensitive_features=sensitive_features)
@@ -240,6 +254,7 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
         check_interval(self.interval)
         number("map_fraction", self.map_fraction, lambda share: 0 <= share < 1, "a number from 0 to below 1")
         check_confidence(self.confidence)
+        one_of("missing", self.missing, MISSING)
 
     def _prepared(self, X: Any, y: Any, sensitive_features: Any) -> tuple[NDArray[np.int64] | None, NDArray[np.int64]]:
         """Return the codes (n,) of the groups, or ``None``, and of the labels; sets ``classes_`` and ``groups_``."""
@@ -260,7 +275,7 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
                     stacklevel=3,
                 )
             return None, labels
-        codes, self.groups_ = group_codes(sensitive_features, _num_samples(X))
+        codes, self.groups_ = group_codes(sensitive_features, _num_samples(X), missing=self.missing)
         return codes, labels
 
     def _division(

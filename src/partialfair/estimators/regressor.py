@@ -28,6 +28,7 @@ from partialfair.estimators.inputs import (
     InputError,
     UnconstrainedWarning,
     check_parts,
+    complete_rows,
     features,
     group_codes,
     group_columns,
@@ -106,6 +107,8 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
             are chosen by five-fold predictions and the noise of their ranks; without, a path of tolerances is fitted
             on some of the rows and tested on the others. Only with tolerance "ks".
         promise_fraction: share of the rows of that test.
+        missing: what is done about rows without a group, a label or a weight: "refuse" them, "drop" them in ``fit``, or
+            make a "group", called "missing", of those without a group. Scoring drops no rows.
 
     Attributes:
         regressor_, group_classifier_: the models in use.
@@ -159,6 +162,7 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
         uses_group: bool = False,
         confidence: float | None = None,
         promise_fraction: float = 0.5,
+        missing: str = "refuse",
     ) -> None:
         self.regressor = regressor
         self.group_classifier = group_classifier
@@ -173,6 +177,7 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
         self.uses_group = uses_group
         self.confidence = confidence
         self.promise_fraction = promise_fraction
+        self.missing = missing
 
     def fit(
         self, X: Any, y: ArrayLike, *, sensitive_features: Any = None, X_unlabeled: Any = None,
@@ -194,15 +199,16 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
         """
         check_settings(self, X_unlabeled)
         same_rows(X=X, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight)
+        X, y, sensitive_features, sample_weight = complete_rows(self.missing, X, y, sensitive_features, sample_weight)
         promised = self.confidence is not None and sensitive_features is not None and bool(np.isfinite(self.epsilon))
         if promised:
             refuse_weights(sample_weight)
             if not self.uses_group:
                 return self._fit_tested(X, y, sensitive_features, X_unlabeled)
         self.promise_ = None
-        if np.ma.is_masked(y) or (y is not None and np.asarray(y).dtype.kind in "OUS"):
+        if np.ma.is_masked(y) or (y is not None and np.asarray(y).dtype.kind not in "fiub"):
             with value_errors():
-                y, missing = intake.numbers(y, "y", finite=False)
+                y, missing = intake.numbers(y, "y", finite=False, use="predicted")
                 intake.refuse_missing(missing, "y", y, "drop such rows")
         with named_texts(X):
             X, y = validate_data(self, features(X), to_pandas(y), y_numeric=True, ensure_min_samples=2, **self._checks)
@@ -335,7 +341,7 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
                     stacklevel=3,
                 )
             return None
-        codes, names = group_codes(sensitive_features, rows)
+        codes, names = group_codes(sensitive_features, rows, missing=self.missing)
         if fitted is None:
             self.groups_ = names
             return codes
@@ -351,7 +357,7 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
             return None
         if sensitive_features is None:
             raise InputError("sensitive_features is missing, and each group has a map of its own; pass the groups")
-        return known_codes(sensitive_features, self.groups_, len(X), self.group_columns_)
+        return known_codes(sensitive_features, self.groups_, len(X), self.group_columns_, self.missing)
 
     def _fit_models(self, X: Vector, y: Vector, codes: Codes | None, weights: Vector | None) -> None:
         """Set ``regressor_`` and ``group_classifier_``."""
@@ -482,7 +488,7 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
     def _fit_tested(self, X: Any, y: Any, sensitive_features: Any, X_unlabeled: Any) -> Self:
         """Fit a path of tolerances on some of the rows, and keep the last that passes on the others."""
         X, y = indexable(X, to_pandas(y))
-        codes, names = group_codes(sensitive_features, _num_samples(X))
+        codes, names = group_codes(sensitive_features, _num_samples(X), missing=self.missing)
         fitted_rows, testing = stratified_rows(codes, self.promise_fraction, random_of(self.random_state))
         check_parts(
             {"fitted": fitted_rows, "for the test of the promise": testing}, codes, names.tolist(), "promise_fraction"

@@ -30,7 +30,9 @@ def row_weights(sample_weight: Any, n_rows: int) -> Vector | None:
     if isinstance(sample_weight, Real):
         sample_weight = np.full(n_rows, float(sample_weight))
     with value_errors():
-        weights, missing = intake.numbers(sample_weight, "sample_weight")
+        weights, missing = intake.numbers(
+            sample_weight, "sample_weight", infinite="pass finite numbers", use="weights of rows"
+        )
         intake.refuse_missing(missing, "sample_weight", sample_weight, "pass 0 for rows that do not count")
         if weights.size != n_rows:
             raise InputError(f"sample_weight.shape == {weights.shape}, expected {(n_rows,)}; pass one weight per row")

@@ -210,7 +210,7 @@ class PartialFairModule(NeuralNetBinaryClassifier):  # type: ignore[misc]
             return
         if sensitive_features is None:
             raise DataError("sensitive_features is missing; pass the group of every row")
-        labels, groups = np.unique(np.asarray(y)), intake.groups(sensitive_features, WHAT).names
+        labels, groups = np.unique(_labels(y)), intake.groups(sensitive_features, WHAT).names
         if len(labels) != 2:
             raise DataError(f"y has {len(labels)} classes, {labels[:5].tolist()}; pass two")
         if len(groups) < 2:
@@ -221,8 +221,9 @@ class PartialFairModule(NeuralNetBinaryClassifier):  # type: ignore[misc]
         """Inputs with codes (n,) of groups beside them, and labels (n,) as 0 and 1."""
         if sensitive_features is None:
             raise DataError("sensitive_features is missing; pass the group of every row")
+        intake.in_one_order(**{"X": X, "y": y, WHAT: sensitive_features})
         codes = intake.known_groups(sensitive_features, list(self.groups_), WHAT)
-        labels = np.asarray(y)
+        labels = _labels(y)
         unknown = sorted(set(np.unique(labels).tolist()) - set(self.classes_.tolist()))
         if unknown:
             raise DataError(f"y has labels {unknown[:5]}, those of the first fit were {self.classes_.tolist()}")
@@ -230,6 +231,22 @@ class PartialFairModule(NeuralNetBinaryClassifier):  # type: ignore[misc]
             raise DataError(f"{WHAT} has {len(codes)} rows, y has {len(labels)}; pass one group per row")
         inputs = X if isinstance(X, Mapping) else {FEATURES: X}
         return {**inputs, CODES: codes}, (labels == self.classes_[1]).astype(np.float32)
+
+
+def _labels(y: Any) -> NDArray[Any]:
+    """Return the labels (n,) of one column: texts, numbers or truth values.
+
+    Raises:
+        DataError: several columns, a missing label, labels that look alike or are of another type.
+    """
+    table = intake.columns(y, "y")
+    if len(table) > 1:
+        raise DataError(f"y has {len(table)} columns; pass one label per row")
+    ((name, column),) = table.items()
+    levels = intake.levels(name, column, "y", intake.MISSING_WORDS["label"])
+    intake.refuse_missing(levels.missing, "y", column, "drop such rows, or write the label in another way")
+    intake.check_labels(levels.values, "y")
+    return np.array(levels.values)[levels.codes]
 
 
 def _numbers(X: Any) -> Any:

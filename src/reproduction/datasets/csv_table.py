@@ -26,7 +26,7 @@ from partialfair.data import intake
 from partialfair.data.columns import TableFile
 from partialfair.data.dataset import LARGEST, Dataset
 from partialfair.data.groups import group_labels
-from partialfair.data.intake import MISSING_WORDS, Faults, Levels
+from partialfair.data.intake import FEW, MISSING_WORDS, NEARLY, Faults, Levels
 from partialfair.errors import ConfigError, DataError
 from partialfair.plugins import did_you_mean
 from reproduction.datasets.one_hot import Categorical, drop_first
@@ -47,13 +47,6 @@ SPEC = DatasetSpec(
 
 MAX_LEVELS = 1000
 """A column with more different texts is an identifier rather than a category."""
-
-NEARLY = 0.9
-"""A column of which a larger share is numbers is one of numbers, with mistakes in it."""
-
-FEW = 20
-"""Values that a category may have in a table of any size; in larger ones, as many as half the rows. A column with more
-different numbers is one of numbers, with mistakes in it."""
 
 LOST = 0.5
 """Share of the different values of a number that has to be left in single precision."""
@@ -136,6 +129,8 @@ def load(
         for name in categories:
             with faults.noted():
                 coded[name] = _levels(name, columns[name], missing)
+                if name not in _listed(categorical):
+                    intake.refuse_disguised(name, coded[name].texts, _AS_NUMBERS)
         found = None
         with faults.noted():
             given = {name: columns[name].to_numpy(object) for name in sensitive}
@@ -291,7 +286,7 @@ def _is_numeric(name: str, column: Any) -> bool:
     """
     import pandas as pd
 
-    if pd.api.types.is_datetime64_any_dtype(column) or pd.api.types.is_timedelta64_dtype(column):
+    if intake.holds_dates(column):
         raise DataError(f"column {name!r} holds dates or times; put it into drop, or write a number instead")
     lost = [intake.is_missing(entry, MISSING_WORDS["number"]) for entry in column.to_numpy(object)]
     present = column[~np.array(lost, np.bool_)]
@@ -311,6 +306,7 @@ def _is_numeric(name: str, column: Any) -> bool:
     return share == 1
 
 
+_AS_NUMBERS = "write plain numbers, for dates such as days since some day, or put it into categorical or drop"
 _REMEDY = "fill them in, drop the column, say 'unknown' for a group, or set missing: drop to leave such rows out"
 
 

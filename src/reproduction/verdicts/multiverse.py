@@ -21,7 +21,7 @@ from reproduction.verdicts.declared_readings import claim_under_reading
 from reproduction.verdicts.evidence import Evidence
 from reproduction.verdicts.letters import Word
 from reproduction.verdicts.line import AS_ROBUST
-from reproduction.verdicts.sample import GridCell, MeasuredEffects, name_of
+from reproduction.verdicts.sample import GridCell, MeasuredEffects, expected_seeds, name_of
 
 _Pairs = Mapping[int, tuple[Points, Points]]
 _UNTESTED = math.nan
@@ -126,7 +126,9 @@ class Family:
     def _spelt(self, seeds: set[int]) -> tuple[list[list[PValues]], list[list[str]]]:
         """Return the p-values on some seeds alone and their letters, by comparison and reading."""
         tests = self._tests(seeds)
-        return tests, self._letters(tests)
+        # whether one seed carries an effect is asked at the level of a single look: the boundary of a first look is that
+        # for stopping after all of its seeds
+        return tests, self._letters(tests, [self.alpha] * len(self.members))
 
     def _paired(self, comparison: ClaimComparison) -> _Pairs:
         """Return the models of both sides by seed; none if the claim is not decided at equal fairness."""
@@ -194,7 +196,10 @@ class Family:
         # one effect per level if the claim has to hold at each, else one of the mean over the levels
         columns = [gains[:, j] for j in range(len(levels))] if equal.every else [np.nanmean(gains, axis=1)]
         effects = tuple(replace(e, error=factor * e.error) for e in map(mean_effect, columns))
-        incomplete = comparison.main.incomplete or (seeds is not None and len(pairs) < COVERED * len(seeds))
+        incomplete = comparison.main.incomplete
+        if seeds is not None and comparison.side is not None and comparison.cell.experiment:
+            expected = expected_seeds(self.evidence, claim, comparison.cell, [comparison.side])
+            incomplete |= len(pairs) < COVERED * len(expected & seeds)
         return self._of_effects(comparison, claim, effects, incomplete)
 
     def _of_sample(self, comparison: ClaimComparison, claim: Claim, sample: MeasuredEffects) -> PValues:
@@ -254,14 +259,18 @@ class Family:
         """Return the number of tests of the family under its main reading, without comparisons that have no numbers."""
         return sum(not (comparison.main.reason or not comparison.main.average.n) for comparison in self.members)
 
-    def _letters(self, tests: Sequence[Sequence[PValues]]) -> list[list[str]]:
-        """Return the letter of every comparison and reading; see :mod:`reproduction.verdicts.letters`."""
+    def _letters(self, tests: Sequence[Sequence[PValues]], decisive: Sequence[float] = ()) -> list[list[str]]:
+        """Return the letter of every comparison and reading, decided at the comparisons' own levels or at others.
+
+        See :mod:`reproduction.verdicts.letters`.
+        """
+        decisive = decisive or self._decisive
         spelt: list[list[str]] = [[] for _ in tests]
         for reading in range(len(tests[0]) if tests else 0):
             holds, fails = (self._corrected(tests, name, reading) for name in ("holds", "fails"))
             for k, test in enumerate(tests):
                 raw = test[reading].holds, test[reading].fails
-                spelt[k].append(letters.letter(raw, (holds[k], fails[k]), self._decisive[k]))
+                spelt[k].append(letters.letter(raw, (holds[k], fails[k]), decisive[k]))
         return spelt
 
     def _words(self, tests: Sequence[Sequence[PValues]], spelt: Sequence[Sequence[str]]) -> list[Word]:

@@ -78,6 +78,13 @@ def metric_values(evidence: Evidence[Any], claim: Claim, setting: Setting) -> Va
     return {seed: value for seed, value in numbers.items() if not math.isnan(value)}
 
 
+def expected_seeds(evidence: Evidence[Any], claim: Claim, cell: GridCell, sides: Sequence[ComparisonSide]) -> set[int]:
+    """Return the seeds that the grid has of all sides of a comparison, which after a first look may differ by side."""
+    names = {(cell.experiment, claim.method)}
+    names |= {(side.experiment or cell.experiment, side.method or claim.method) for side in sides}
+    return set.intersection(*(set(evidence.config.seeds(name, cell.dataset, method)) for name, method in names))
+
+
 def note_missing_seeds(
     evidence: Evidence[Any],
     claim: Claim,
@@ -96,10 +103,7 @@ def note_missing_seeds(
     """
     if claim.table is not None or claim.pairing != "seed" or not cell.experiment:
         return measured
-    names = {(cell.experiment, claim.method)}
-    names |= {(side.experiment or cell.experiment, side.method or claim.method) for side in sides}
-    seeds = [set(evidence.config.seeds(name, cell.dataset, method)) for name, method in names]
-    expected = len(set.intersection(*seeds))
+    expected = len(expected_seeds(evidence, claim, cell, sides))
     if n >= expected:
         return measured
     note = "; ".join(filter(None, [measured.note, f"{expected - n} of {expected} seeds lack a value"]))
