@@ -124,9 +124,9 @@ BAD: dict[str, tuple[str | bytes, list[str]]] = {
     "dates": (whole("town", lambda i: f"2020-01-{i:03d}"), ["'town' takes 120"]),
     "row numbers": (whole("x", lambda i: str(i)), ["column 'x' numbers the rows (0, 1, ...)"]),
     "row numbers from 1": (whole("x", lambda i: str(i + 1)), ["column 'x' numbers the rows"]),
-    "thousands": (whole("x", lambda i: f'"{i},{i % 900 + 100}"'), ["written with commas", "decimal point"]),
-    "decimal commas": (whole("x", lambda i: f'"{i},{i % 7}5"'), ["written with commas"]),
-    "percentages": (whole("x", lambda i: f"{i}%"), ["'x' takes 120"]),
+    "thousands": (whole("x", lambda i: f'"{i},{i % 900 + 100}"'), ["numbers with marks as texts", "write plain numbers"]),
+    "decimal commas": (whole("x", lambda i: f'"{i},{i % 7}5"'), ["numbers with marks as texts"]),
+    "percentages": (whole("x", lambda i: f"{i}%"), ["numbers with marks as texts"]),
     "lists": (whole("town", lambda i: f'"[{i}]"'), ["'town' takes 120"]),
     # Headers.
     "empty file": ("", ["the file is empty"]),
@@ -148,7 +148,7 @@ BAD: dict[str, tuple[str | bytes, list[str]]] = {
     # Bytes.
     "latin-1": (text().replace("town", "Straße", 1).encode("latin-1"), ["line 1 is not UTF-8"]),
     "latin-1 below": (cell("town", "ö").encode("latin-1"), ["column 'town'", "save the file as UTF-8"]),
-    "utf-16": (text().encode("utf-16"), ["not UTF-8"]),
+    "utf-16": (text().encode("utf-16"), ["text in UTF-16", "save it as UTF-8"]),
     "zip": (b"PK\x03\x04" + bytes(range(256)), ["t.csv", "ZIP archive or a workbook"]),
     "zeros": (b"\0" * 500, ["t.csv"]),
     "binary": (bytes(range(128, 256)) * 4, ["not UTF-8"]),

@@ -73,6 +73,7 @@ LANGUAGES = {
     "yaml",
     "text",
     "{toctree}",
+    "{changes}",
     "{dataset}",
     "{measured}",
     "{settings}",

@@ -277,7 +277,7 @@ def test_keyboard_reaches_what_scrolls_and_every_control_has_a_name(browser: Any
 def test_every_difference_has_its_card_and_picture(site: Path) -> None:
     text = (site / "index.html").read_text(encoding="utf-8")
     wanted = yaml.safe_load((ROOT / "docs" / "differences.yaml").read_text(encoding="utf-8"))
-    shown = re.findall(r'src="data/(\w+)/\1\.svg" loading="lazy" alt', text)
+    shown = re.findall(r'<article class="pf-card"><a href="exhibits/(\w+)\.html"><img src="data/\1/\1\.svg"', text)
     assert shown == [entry["exhibit"] for entry in wanted] and len(shown) >= 4
     assert all((site / "data" / name / f"{name}.svg").is_file() for name in shown)
 

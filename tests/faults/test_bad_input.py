@@ -161,7 +161,7 @@ CASES = {
     "raw file in latin-1": Case(
         csv(cell(3, 3, "é"), "latin-1"), PREPARE, RAW, "column 'job'", "save the file as UTF-8"
     ),
-    "raw file in utf-16": Case(csv(lambda lines: lines, "utf-16"), PREPARE, RAW, "byte 0xff", "save the file as UTF-8"),
+    "raw file in utf-16": Case(csv(lambda lines: lines, "utf-16"), PREPARE, RAW, "text in UTF-16", "save it as UTF-8"),
     "ragged row": Case(csv(lambda lines: [*lines[:5], "1,2", *lines[6:]]), PREPARE, RAW, "got 2", "correct that line"),
     "column missing": Case(grid("datasets/loans/label", "payed"), PREPARE, RAW, "'payed'", "did you mean 'paid'"),
     "column twice": Case(

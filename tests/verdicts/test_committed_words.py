@@ -87,7 +87,7 @@ KNOWN = """
 psp a9a: Group AUC holds, Inter-group holds, Intra-group holds, Regularization holds
 psp bank: Group AUC holds, Inter-group holds, Intra-group holds, Regularization depends
 psp law_school: Group AUC cannot tell, Inter-group holds *, Intra-group not compared, Regularization holds
-pdp a9a: Group AUC holds, Inter-group holds, Intra-group holds, Regularization depends
+pdp a9a: Group AUC holds, Inter-group holds *, Intra-group holds *, Regularization depends
 pdp bank: Group AUC depends, Inter-group depends, Intra-group holds *, Regularization depends
 pdp law_school: Group AUC cannot tell, Inter-group cannot tell, Intra-group depends, Regularization cannot tell
 auc_linear_group a9a: Proxy-Lagrangian alike, Correlation penalty alike, Post-processing depends

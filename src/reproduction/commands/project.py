@@ -124,9 +124,9 @@ def unchanged(
     targets: Annotated[list[str] | None, typer.Argument(help="Experiments, exhibits or files; by default all.")] = None,
     config: ConfigOption = PARAMS,
 ) -> None:
-    """Exit with 1 where a target is outdated, and say why; for scripts.
+    """Exit with 1 where a target is outdated.
 
-    Snakemake's dry run decides: a file, a setting, the code or the packages behind the target have changed.
+    Snakemake's dry run decides, and its reasons are printed: a file, a setting, the code or the packages have changed.
     """
     from reproduction.commands.runner import run_workflow
 

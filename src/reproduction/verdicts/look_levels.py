@@ -22,5 +22,7 @@ def alpha(evidence: Evidence[Any], claim: Claim, cell: GridCell, side: Compariso
     first_seeds = config.at_first_look().seeds(cell.experiment, cell.dataset)
     fraction = len(first_seeds) / (len(first_seeds) + len(experiment.more_seeds[cell.dataset]))
     cells = [(cell.experiment, claim.method), (side.experiment or cell.experiment, side.method or claim.method)]
+    if any(name not in config.experiments for name, _ in cells):  # a part of the grid, in which nothing is compared
+        return once
     is_last = all(config.is_open(name, cell.dataset, method) for name, method in cells)
     return two_looks(fraction, once)[is_last]

@@ -25,6 +25,7 @@ _DRAWN = ("csv", "html", "pdf", "png", "svg")
 _MEASURED_TABLES = (
     "audit_coverage.csv",
     "classifier_tables.csv",
+    "parity_peers.csv",
     "promise_kept.csv",
     "regression_parity.csv",
     "ten_million_rows.csv",
