@@ -124,7 +124,7 @@ BAD: dict[str, tuple[str | bytes, list[str]]] = {
     "dates": (whole("town", lambda i: f"2020-01-{i:03d}"), ["'town' takes 120"]),
     "row numbers": (whole("x", lambda i: str(i)), ["column 'x' numbers the rows (0, 1, ...)"]),
     "row numbers from 1": (whole("x", lambda i: str(i + 1)), ["column 'x' numbers the rows"]),
-    "thousands": (whole("x", lambda i: f'"{i},{i % 900 + 100}"'), ["numbers with marks as texts", "write plain numbers"]),
+    "thousands": (whole("x", lambda i: f'"{i},{i % 900 + 100}"'), ["with marks as texts", "write plain numbers"]),
     "decimal commas": (whole("x", lambda i: f'"{i},{i % 7}5"'), ["numbers with marks as texts"]),
     "percentages": (whole("x", lambda i: f"{i}%"), ["numbers with marks as texts"]),
     "lists": (whole("town", lambda i: f'"[{i}]"'), ["'town' takes 120"]),
