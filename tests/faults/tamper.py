@@ -63,6 +63,10 @@ def change_cell(column: str) -> Callable[[Path], None]:
     return tamper
 
 
+def append_byte(path: Path) -> None:
+    path.write_bytes(path.read_bytes() + b"\0")
+
+
 def edit_figure(path: Path) -> None:
     path.write_bytes(path.read_bytes().replace(b"</svg>", b"<metadata>x</metadata></svg>"))
 

@@ -15,6 +15,7 @@ from reproduction.verify import Fault, verify
 from reproduction.verify.runs import _same_but_times
 from tests.faults.lab import JOB, RAW, RUN, SPLIT, TABLE, Lab, params
 from tests.faults.tamper import (
+    append_byte,
     change_array,
     change_cell,
     change_metric,
@@ -35,7 +36,7 @@ TAMPERED = {
     "table": (TABLE, change_array("y", lambda y: np.negative(y, out=y)), Fault.DAMAGED, ["raw files", "delete it"]),
     "split": (SPLIT, change_array("train", shift), Fault.DAMAGED, ["the table and its seed", "delete"]),
     "model": (f"{RUN}/model.npz", change_array("weights", shift), Fault.DAMAGED, ["fit.json has it", "delete it"]),
-    "history": (f"{RUN}/history.parquet", edit_figure, Fault.DAMAGED, ["fit.json has it", "delete it"]),
+    "history": (f"{RUN}/history.parquet", append_byte, Fault.DAMAGED, ["fit.json has it", "delete it"]),
     "fit": (f"{RUN}/fit.json", change_text('"objective": 0.', '"objective": 1.'), Fault.DAMAGED, ["after the job"]),
     "scores": (f"{RUN}/scores.parquet", change_cell("score"), Fault.DAMAGED, ["metrics.json has it", "snakemake"]),
     "metric": (f"{RUN}/metrics.json", change_metric, Fault.DAMAGED, ["after the job had written it", "snakemake"]),
@@ -50,7 +51,7 @@ TAMPERED = {
     "page": ("reports/demo/index.html", change_text("</body>", " </body>"), Fault.DAMAGED, ["line", "snakemake"]),
     "main numbers": ("reports/demo/metrics.json", change_text("0.", "0.1"), Fault.DAMAGED, ["metrics.json", "delete"]),
     "card": (f"{RUN}/model_card.md", change_text("Status: **ok**", "Status: **best**"), Fault.DAMAGED, ["its text"]),
-    "scorecard": ("reports/demo/scorecard.csv", edit_figure, Fault.DAMAGED, ["scorecard.csv", "delete it"]),
+    "scorecard": ("reports/demo/scorecard.csv", append_byte, Fault.DAMAGED, ["scorecard.csv", "delete it"]),
 }
 
 

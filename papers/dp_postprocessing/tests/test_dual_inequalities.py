@@ -114,9 +114,9 @@ def test_constants_of_1_by_hand(problem):
 
 def test_a_summary_counts_what_is_broken_beyond_rounding():
     members = [Inequality("a", 1.0, 1.0 - 1e-12), Inequality("a", 2.0, 1.0), Inequality("b", 0.0, 1.0)]
-    first, second = summary(members)
-    assert first == {"statement": "a", "points": 2, "broken": 1, "left": 2.0, "right": 1.0}
-    assert second["broken"] == 0
+    broken, whole = summary(members)
+    assert broken == {"statement": "a", "points": 2, "broken": 1, "left": 2.0, "right": 1.0}
+    assert whole["broken"] == 0
 
 
 @pytest.mark.real_data
