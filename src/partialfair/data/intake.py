@@ -528,8 +528,8 @@ def numbers(
         raise DataError(f"{subject}: shape {array.shape}; pass one number per row, and at least one row")
     kind = getattr(array.dtype, "kind", "O")
     if kind in "mMc":  # NumPy and pandas would turn them into some number or other
-        words = " (Complex data not supported)" * (kind == "c")  # as scikit-learn has it, whose checks look for it
-        raise DataError(f"{subject}: values of type {array.dtype} cannot be {use}; pass real numbers{words}")
+        suffix = " (Complex data not supported)" * (kind == "c")  # as scikit-learn has it, whose checks look for it
+        raise DataError(f"{subject}: values of type {array.dtype} cannot be {use}; pass real numbers{suffix}")
     if kind in "fiub" and isinstance(array.dtype, np.dtype):
         converted = np.array(array, np.float64)
         converted[missing] = np.nan
