@@ -200,8 +200,11 @@ def test_a_dry_run_says_steps_cost_and_where_to_read_on(
     events: list[dict[str, object]], status: int, lines: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys
 ):
     monkeypatch.chdir(ROOT)
-    config, log = load_config("params.yaml"), tmp_path / "run.log"
-    monkeypatch.setattr(runner, "LOG", log)
+    config, log, under_way = load_config("params.yaml"), tmp_path / "plan.log", tmp_path / "run.log"
+    monkeypatch.setattr(runner, "PLAN", log)
+    monkeypatch.setattr(runner, "LOG", under_way)
+    for path in (under_way, under_way.with_suffix(".jsonl")):  # of a run that goes on: its progress is read from them
+        path.write_text("under way\n")
     written = "".join(json.dumps(event) + "\n" for event in events)
     script = (
         f"open({str(log.with_suffix('.jsonl'))!r}, 'w').write({written!r}); print('rule train: ...'); exit({status})"
@@ -212,6 +215,7 @@ def test_a_dry_run_says_steps_cost_and_where_to_read_on(
     if lines == 3:
         assert said.startswith("train 63, evaluate 63\nabout ") and "minutes on 2 cores" in said
     assert lines or "MissingInputException in rule fetch\nfailed with status 1" in faults
+    assert {path.read_text() for path in tmp_path.glob("run.*")} == {"under way\n"}
 
 
 def test_a_record_that_cannot_be_read_is_no_hindrance(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):

@@ -32,11 +32,13 @@ if TYPE_CHECKING:
 _RESUME = "cd {} && partialfair resume"
 BENCHMARKS = Path("tests/benchmarks/run.py")
 LOG = Path("logs/run.log")
+PLAN = Path("logs/plan.log")
+"""Output of a dry run, which may be asked for while a run writes its own."""
 AGAIN = "PARTIALFAIR_AGAIN"
 """Environment variable by which a program that runs the workflow says which of its own commands continues it."""
 
 _REASONS = 5
-"""Reasons that a gate prints; the log has all."""
+"""Reasons that a gate prints; the plan has all."""
 
 
 def run_workflow(
@@ -124,14 +126,14 @@ def _plan(command: Sequence[str], config: "Config", targets: Sequence[str], core
     """
     from reproduction.jobs import cost
 
-    LOG.parent.mkdir(parents=True, exist_ok=True)
-    counts, status, faults = planned(command, LOG)
+    PLAN.parent.mkdir(parents=True, exist_ok=True)
+    counts, status, faults = planned(command, PLAN)
     if status:
         print("\n".join(faults), file=sys.stderr)
-        print(f"failed with status {status}; the whole output is in {LOG.absolute()}", file=sys.stderr)
+        print(f"failed with status {status}; the whole output is in {PLAN.absolute()}", file=sys.stderr)
         return status
     if not counts:
-        print(f"nothing to do: all results are up to date\nnothing was run; the whole plan is in {LOG}")
+        print(f"nothing to do: all results are up to date\nnothing was run; the whole plan is in {PLAN}")
         return 0
     forecast = recorded(config, targets)
     print(", ".join(f"{rule} {count}" for rule, count in counts.items()))
@@ -144,14 +146,14 @@ def _plan(command: Sequence[str], config: "Config", targets: Sequence[str], core
             f"about {seconds / 60 / speed / used:,.1f} minutes on {used} cores ({seconds / 60:,.1f} processor minutes "
             f"as recorded; this machine is {speed:.2f} times as fast)"
         )
-    print(f"nothing was run; the whole plan is in {LOG}; --seeds 1 runs a part in a folder of its own")
+    print(f"nothing was run; the whole plan is in {PLAN}; --seeds 1 runs a part in a folder of its own")
     return 0
 
 
 def _outdated() -> bool:
     """Print why the last plan runs anything, each of Snakemake's reasons once; whether it does."""
     prefix = "    reason: "
-    lines = LOG.read_text(encoding="utf-8", errors="replace").splitlines()
+    lines = PLAN.read_text(encoding="utf-8", errors="replace").splitlines()
     reasons = list(dict.fromkeys(line.removeprefix(prefix) for line in lines if line.startswith(prefix)))
     for reason in reasons[:_REASONS]:
         print(f"outdated: {reason if len(reason) < 300 else reason[:300] + ' ...'}")
