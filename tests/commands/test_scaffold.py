@@ -53,7 +53,7 @@ def test_every_skeleton_passes_its_test_and_has_the_style(checkout: Path) -> Non
         assert page.read_text(encoding="utf-8").startswith(f"# my_{kind}\n")
     done = run(checkout, "pytest", "-q", "-p", "no:cacheprovider", *tests)
     assert done.returncode == 0, done.stdout[-3000:]
-    assert "18 passed" in done.stdout
+    assert "20 passed" in done.stdout
     done = run(checkout, "mypy", "--no-incremental", *created)
     assert done.returncode == 0, done.stdout
     for words in (["ruff", "check", "--no-cache"], ["ruff", "format", "--check", "--no-cache"]):
@@ -102,12 +102,43 @@ def test_an_estimator_takes_a_constraint_of_ones_own(checkout: Path) -> None:
     assert done.stdout.strip() == "same scores: True", done.stderr[-2000:]
 
 
+def test_skeletons_with_long_names_have_the_style(checkout: Path) -> None:
+    made = [
+        checkout / path
+        for kind in PLUGINS
+        for path in create(kind, f"{kind}_of_a_name_with_30_letter"[:30], checkout).files
+    ]
+    modules = [str(path) for path in made if path.suffix == ".py"]
+    try:
+        for words in (["ruff", "check", "--no-cache"], ["ruff", "format", "--check", "--no-cache"]):
+            done = run(checkout, *words, *modules)
+            assert done.returncode == 0, done.stdout
+    finally:
+        for path in made:
+            path.unlink()
+
+
 def test_contributing_shows_the_skeleton(checkout: Path) -> None:
     module = checkout / create("algorithm", "my_method", checkout).files[0]
     skeleton = module.read_text(encoding="utf-8")
     module.unlink()
     shown = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("```python\n")[2].partition("```")[0]
     assert shown == skeleton
+
+
+def test_rows_in_another_order_than_their_groups_are_noticed(checkout: Path) -> None:
+    """A penalty on the groups of ``task.train`` beside scores in the order of the design passed every other test."""
+    made = [checkout / path for path in create("algorithm", "misaligned", checkout).files]
+    module = made[0]
+    text = module.read_text(encoding="utf-8")
+    shift = "task.train.group[: len(task.train.y) // 2].mean()"
+    module.write_text(text.replace("factor * params)", f"(factor + {shift}) * params)"), encoding="utf-8")
+    try:
+        done = run(checkout, "pytest", "-q", "-p", "no:cacheprovider", f"papers/{SHARED}/tests/test_misaligned.py")
+    finally:
+        for path in made:
+            path.unlink()
+    assert "1 failed, 2 passed" in done.stdout and "test_the_order_of_rows_does_not_matter" in done.stdout
 
 
 @pytest.mark.long(suite="entries")

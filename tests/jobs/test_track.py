@@ -67,8 +67,9 @@ def test_the_verb_prints_the_declaration(tmp_path: Path, monkeypatch: pytest.Mon
     new.write_text("a,b\n1,2\n")
     done = CliRunner().invoke(app, ["data", "track", str(new), "--url", "https://example.org/new.csv"])
     assert done.exit_code == 0 and Path(f"{new}.dvc").is_file()
-    declared = done.stdout.splitlines()[1].removesuffix(",")
-    assert eval(declared, {"RawFile": RawFile}) == describe(new, url="https://example.org/new.csv")
+    entry = done.stdout.partition("of the module:\n")[2]
+    assert eval(f"dict({entry})", {"RawFile": RawFile})["files"] == (describe(new, url="https://example.org/new.csv"),)
+    assert "archive_member" not in entry and max(map(len, entry.splitlines())) <= 120
 
 
 def test_a_file_elsewhere_is_not_tracked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -191,7 +191,7 @@ def data_track(
     A file that is not optional is also named in dvc.yaml.
     """
     from partialfair.errors import ConfigError
-    from reproduction.jobs.track import name_in_stages, track
+    from reproduction.jobs.track import declaration, name_in_stages, track
 
     if len(files) > 1 and (url or member):
         raise ConfigError("--url and --member belong to one file; track each file by a command of its own")
@@ -199,7 +199,8 @@ def data_track(
         if not file.resolve().is_relative_to(RAW.resolve()):
             raise ConfigError(f"{file}: it does not lie below {RAW}; move it to a folder of its dataset there first")
     for file in files:
-        written, declared = track(file, url, member, needed=not optional)
+        written, raw_file = track(file, url, member, needed=not optional)
+        declared = declaration(raw_file)
         named = optional or name_in_stages(file)
         beside = "" if named else f"name {file} in dvc.yaml, and "
-        print(f"{written}: written; {beside}declare the file in SPEC.files of the module:\n{declared!r},")
+        print(f"{written}: written; {beside}declare the file in SPEC of the module:\n{declared}")

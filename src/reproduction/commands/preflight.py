@@ -271,7 +271,9 @@ def _cost(agreement: "Agreement", targets: Sequence[str]) -> str:
     from reproduction.commands.forecast import TRAIN, recorded
 
     config = agreement.config
-    jobs = [job for name in agreement.experiments(targets) for job in config.jobs(name)]
+    outdated = {Path(path).parent.name for path in agreement.stale(targets) if path.startswith(f"{paths.REPORTS}/")}
+    behind = set(agreement.experiments(list(outdated & {*config.experiments, *config.params.exhibits}) or targets))
+    jobs = [job for name in behind for job in config.jobs(name)]
     absent = [job for job in jobs if not (job.path / paths.FIT).is_file()]
     if not absent:
         return "nothing is trained for it"

@@ -27,6 +27,7 @@ from reproduction.grid.folder import share_with_group
 
 if TYPE_CHECKING:
     from reproduction.commands.forecast import Forecast
+    from reproduction.grid.agreement import Agreement
     from reproduction.grid.config import Config
 
 _RESUME = "cd {} && partialfair resume"
@@ -98,10 +99,13 @@ def run_workflow(
             )
         if verbose:
             return subprocess.run(command, check=False).returncode
-        return _plan(command, grid, targets, cores) or int(gate and _outdated())
+        agreement = _agreement(grid)
+        for line in explained(agreement, targets):
+            print(line, flush=True)
+        return _plan(command, grid, targets, cores) or int(gate and _outdated(bool(agreement.stale(targets))))
     flags = {"--config": str(config) if config != PARAMS else "", "--profile": profile, "--datasets": datasets}
     options = [word for name, value in flags.items() if value for word in (name, value)]
-    for line in _explained(grid, targets):
+    for line in explained(_agreement(grid), targets):  # what else only the log would hold
         print(line, file=sys.stderr)
     again = partial(_continues, ["partialfair", "run", *targets, "--cores", cores, *options])
     with alone():
@@ -150,22 +154,26 @@ def _plan(command: Sequence[str], config: "Config", targets: Sequence[str], core
     return 0
 
 
-def _outdated() -> bool:
-    """Print why the last plan runs anything, each of Snakemake's reasons once; whether it does."""
+def _outdated(told: bool) -> bool:
+    """Print why the last plan runs anything, each of Snakemake's reasons once; tell whether it does.
+
+    Args:
+        told: the results themselves have said in what they disagree, so that nothing is printed.
+    """
     prefix = "    reason: "
     lines = PLAN.read_text(encoding="utf-8", errors="replace").splitlines()
-    reasons = list(dict.fromkeys(line.removeprefix(prefix) for line in lines if line.startswith(prefix)))
-    for reason in reasons[:_REASONS]:
+    reasons = sorted({line.removeprefix(prefix) for line in lines if line.startswith(prefix)})
+    for reason in () if told else reasons[:_REASONS]:
         print(f"outdated: {reason if len(reason) < 300 else reason[:300] + ' ...'}")
     return bool(reasons)
 
 
-def _explained(config: "Config", targets: Sequence[str]) -> list[str]:
-    """Return what the Snakefile says of results that do not agree with the grid, which else only the log holds."""
+def _agreement(config: "Config") -> "Agreement":
+    """Return what the results here say of themselves, as the Snakefile asks it."""
     from reproduction.grid.agreement import Agreement
     from reproduction.grid.workflow import Grid
 
-    return explained(Agreement(Grid(config)), targets)
+    return Agreement(Grid(config))
 
 
 def _without_metadata() -> Iterator[str]:

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from partialfair.errors import DataError
 from reproduction.commands.common import PARAMS, REPLACE, RESULTS, STEPS, ConfigOption, OutOption
 from reproduction.grid import paths
 
@@ -62,6 +63,9 @@ def evaluate(
     grid = load_config(config)
     job = grid.job(experiment, dataset, algorithm, kappa, seed)
     model, fit, folder = model or job.path / paths.MODEL, fit or job.path / paths.FIT, out or job.path
+    if not fit.exists() and fit == job.path / paths.FIT:
+        options = f"--experiment {experiment} --dataset {dataset} --algorithm {algorithm} --kappa {kappa} --seed {seed}"
+        raise DataError(f"{fit}: this run is not trained yet; `partialfair train {options}` trains it")
     expected = fingerprint.evaluation(grid, job)
     metrics = run(model, fit, table or job.table, split or job.split, folder, expected.settings)
     # Not part of the job above, so that a word in the card makes no evaluation outdated.

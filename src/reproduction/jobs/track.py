@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+from dataclasses import fields
 from pathlib import Path
 
 import yaml
@@ -37,6 +38,18 @@ def describe(
         archive_member=archive_member,
         needed=needed,
     )
+
+
+def declaration(file: RawFile) -> str:
+    """Return the argument ``files`` of a dataset's ``SPEC`` for one file, laid out as the module has it."""
+    values = [(field.name, getattr(file, field.name)) for field in fields(file)]
+    defaults = {field.name: field.default for field in fields(file)}
+    lines = [
+        f"            {name}={json.dumps(value) if isinstance(value, str) else repr(value)},"
+        for name, value in values
+        if value != defaults[name]
+    ]
+    return "\n".join(["    files=(", "        RawFile(", *lines, "        ),", "    ),"])
 
 
 def write_dvc(file: RawFile, folder: str | Path) -> Path:

@@ -56,7 +56,7 @@ KINDS = {
         "algorithm",
         "algorithms",
         "replace the solver in {module} by your own",
-        "add `{name}: [0.1, 0.05]` under the algorithms of an experiment in params.yaml",
+        "add `{name}: [0.1, 0.05]`, its values of kappa, under the algorithms of an experiment in params.yaml",
         "add a row for it to the table in docs/algorithms/index.md",
     ),
     "metric": _plugin(
@@ -69,7 +69,7 @@ KINDS = {
     "exhibit": _plugin(
         "exhibit",
         "exhibits",
-        "replace lines and draw in {module}",
+        "replace csv_lines and draw in {module}",
         "add `{name}: {{kind: {name}, title: ..., experiments: [demo]}}` under exhibits in params.yaml",
         has_page=False,
     ),
@@ -131,20 +131,24 @@ def create(kind: str, name: str, project: str | Path = ".", paper: str = SHARED)
         if (root / path).exists():
             raise ConfigError(f"{path} exists already; choose another name, or move the file away")
     _refuse_taken(kind, name, root, next(iter(files.values())).parent)
+    packages = []
     for template, path in files.items():
         _write(root / path, template, name, paper)
         if kind != "paper" and path.parts[0] == "papers":
-            _make_packages(root, path)
+            packages += _make_packages(root, path)
     steps = tuple(step.format(name=name, paper=paper) for step in skeleton.next_steps)
-    return Created(tuple(files.values()), steps)
+    return Created((*files.values(), *packages), steps)
 
 
-def _make_packages(root: Path, path: Path) -> None:
-    """Make the folders that hold a module of a paper packages, as those of the papers are."""
-    for folder in path.parents[:-1]:
-        if not (root / folder / "__init__.py").exists():
-            with atomic_path(root / folder / "__init__.py") as file:
-                file.write_text(f'"""{folder.name.replace("_", " ").capitalize()} of papers."""\n', encoding="utf-8")
+def _make_packages(root: Path, path: Path) -> list[Path]:
+    """Make the folders that hold a module of a paper packages, as those of the papers are; return what is written."""
+    modules = [folder / "__init__.py" for folder in path.parents[:-1]]
+    absent = [module for module in modules if not (root / module).exists()]
+    for module in absent:
+        title = module.parent.name.replace("_", " ").capitalize()
+        with atomic_path(root / module) as file:
+            file.write_text(f'"""{title} of papers."""\n', encoding="utf-8")
+    return absent
 
 
 def _refuse_taken(kind: str, name: str, root: Path, target: Path) -> None:
