@@ -36,11 +36,8 @@ def test_limits_of_a_share_are_the_exact_ones_of_scipy(hits: int, rows: int) -> 
 
 def test_limits_of_very_many_shares_are_those_of_each() -> None:
     shares = np.arange(4001) / 4000
-    for many, each in zip(
-        confidence_limits.curve_limits(shares, 4000.0, TAIL),
-        confidence_limits.share_limits(shares, 4000, TAIL),
-        strict=True,
-    ):
+    limits = confidence_limits.curve_limits(shares, 4000.0, TAIL), confidence_limits.share_limits(shares, 4000, TAIL)
+    for many, each in zip(*limits, strict=True):
         assert np.abs(many - each).max() < 2e-5
 
 
@@ -48,7 +45,7 @@ def test_a_difference_of_shares_is_newcombes_with_exact_limits() -> None:
     """Newcombe (1998, table II, row a): 56 of 70 against 48 of 80, with Wilson's limits .0524 to .3339."""
     p, q = 56 / 70, 48 / 80
     ends = [stats.binomtest(x, n).proportion_ci(0.95, method="wilson") for x, n in ((56, 70), (48, 80))]
-    wilson = confidence_limits.joined((p, ends[0].low, ends[0].high), (q, ends[1].low, ends[1].high))
+    wilson = confidence_limits.difference_limits((p, ends[0].low, ends[0].high), (q, ends[1].low, ends[1].high))
     assert [float(end) for end in wilson] == pytest.approx([0.0524, 0.3339], abs=5e-5)
     low, high = confidence_limits.decision_gap(np.array([p, q]), np.array([70, 80]), WHOLE_RANGE, TAIL)
     exact = [stats.binomtest(x, n).proportion_ci(0.95, method="exact") for x, n in ((56, 70), (48, 80))]
@@ -79,7 +76,7 @@ def test_kept_parts_of_shares_on_the_ellipse_have_the_known_extremes() -> None:
     inner = ((0.0, 0.5),), ((0.0, 0.5),)
     p, q = (np.array(0.2), np.array(0.15), np.array(0.26)), (np.array(0.3), np.array(0.27), np.array(0.34))
     linear = [float(end) for end in confidence_limits.kept_gap(p, q, inner)]
-    assert linear == pytest.approx([2 * float(end) for end in confidence_limits.joined(p, q)], rel=1e-2)
+    assert linear == pytest.approx([2 * float(end) for end in confidence_limits.difference_limits(p, q)], rel=1e-2)
     above = (np.array(0.8), np.array(0.6), np.array(0.9))
     flat = [float(end) for end in confidence_limits.kept_gap(p, above, inner)]
     assert flat == pytest.approx([2 * 0.15 - 1, 2 * 0.26 - 1])

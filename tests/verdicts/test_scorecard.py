@@ -133,13 +133,13 @@ class TestWhatIsRefusedFromTheCount:
 
     def test_a_number_is_counted_once(self):
         first = judged(nulls={"constant": 0.7})
-        found = scorecard._distinct([first, first | {"exhibit": "t4", "setting": "kappa=0.1"}])
+        found = scorecard._mark_repeats([first, first | {"exhibit": "t4", "setting": "kappa=0.1"}])
         assert [line["verdict"] for line in found] == ["agrees", "repeated"]
         assert "the number of t, row=1" in found[1]["note"] and not counts(found[1])
 
     def test_equal_numbers_of_two_datasets_are_both_judged(self):
         first = judged(nulls={"constant": 0.7})
-        found = scorecard._distinct([first, first | {"exhibit": "t4", "dataset": "other"}])
+        found = scorecard._mark_repeats([first, first | {"exhibit": "t4", "dataset": "other"}])
         assert [line["verdict"] for line in found] == ["agrees", "agrees"] and all(map(counts, found))
 
     def test_accuracy_has_no_tolerance_of_fairness(self):
@@ -223,7 +223,7 @@ def test_written_file_has_the_contract_columns(project, tmp_path):
     assert tuple(rows[0]) == COLUMNS and len(rows) == len(lines)
     assert all(row["verdict"] in WORDS[row["kind"]] for row in rows)
     counted = [row["verdict"] for row in rows if row["counts"] == "yes"]
-    assert scorecard.tally(lines) == {word: counted.count(word) for word in dict.fromkeys(counted)}
+    assert scorecard.count_verdicts(lines) == {word: counted.count(word) for word in dict.fromkeys(counted)}
     assert all(row["section"] and row["test"] for row in rows if row["kind"] == "claim")
 
 

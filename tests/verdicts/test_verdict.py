@@ -90,7 +90,7 @@ class TestState:
 
     def test_comparisons_that_the_unconstrained_model_passes_are_counted_apart(self):
         passed = [line | {"nulls": "Unconstrained passes"} for line in lines(holds=3)]
-        found = verdict.because(lines(holds=2, undecided=1), passed)
+        found = verdict.reason(lines(holds=2, undecided=1), passed)
         assert found == (
             "of 3 comparisons 2 hold, 0 are alike, 0 depend, 1 cannot be told, 0 fail; 3 more are true and no "
             "evidence, as the unconstrained model passes them too"
@@ -105,13 +105,11 @@ class TestState:
     def test_what_passes_in_place_of_the_method_is_named(self):
         one, two = ({"nulls": nulls} for nulls in ("a fails; b passes", "b passes; c in other passes"))
         passed = [line | nulls for line, nulls in zip(lines(holds=2), (one, two), strict=True)]
-        assert verdict.because(lines(holds=2), passed[:1]).endswith(
-            "1 more is true and no evidence, as b passes it too"
-        )
-        assert verdict.because(lines(holds=2), passed).endswith("as b or c in other passes them too")
+        assert verdict.reason(lines(holds=2), passed[:1]).endswith("1 more is true and no evidence, as b passes it too")
+        assert verdict.reason(lines(holds=2), passed).endswith("as b or c in other passes them too")
 
     def test_what_is_beaten_by_another_holds_in_the_count(self):
-        found = verdict.because(lines(holds=2, dominated=1, undecided=1, fails=1))
+        found = verdict.reason(lines(holds=2, dominated=1, undecided=1, fails=1))
         assert found.startswith("of 5 comparisons 3 hold, 0 are alike, 0 depend, 1 cannot be told, 1 fails")
 
     def test_where_it_fails_is_said_by_the_title_of_the_experiment(self):
@@ -120,14 +118,14 @@ class TestState:
             line | {"dataset": dataset, "setting": setting, "against": other}
             for line, (dataset, setting, other) in zip(lines(fails=3, holds=1), places, strict=True)
         ]
-        found = verdict.because(own, titles={"linear": "Linear scores (Example 1)", "net": "Networks"})
+        found = verdict.reason(own, titles={"linear": "Linear scores (Example 1)", "net": "Networks"})
         assert found.endswith("it fails on bank (linear scores): A, B; bank (networks): A")
 
     def test_where_it_fails_is_said_as_figures_call_the_dataset(self):
         own = lines(fails=1)
         experiments = {own[0]["dataset"]: "An experiment of the dataset's name"}
-        assert verdict.because(own, (), experiments, {own[0]["dataset"]: "COMPAS"}).endswith("it fails on COMPAS")
-        assert verdict.because(own, (), experiments).endswith(f"it fails on {own[0]['dataset']}")
+        assert verdict.reason(own, (), experiments, {own[0]["dataset"]: "COMPAS"}).endswith("it fails on COMPAS")
+        assert verdict.reason(own, (), experiments).endswith(f"it fails on {own[0]['dataset']}")
 
     def test_a_claim_that_anything_passes_does_not_count(self):
         powerless = [line | {"power": "no"} for line in lines(claim="y", holds=2)]
@@ -210,7 +208,7 @@ def check(found, own, claims):
 def test_what_is_said_of_a_small_project_is_what_its_lines_say(project):
     root, config = project
     own = answers.scorecard_lines(config, root)
-    (found,) = scorecard.verdicts(config, own, root)
+    (found,) = scorecard.paper_summaries(config, own, root)
     check(found, [line for line in own if line["paper"] == found["paper"]], load(found["paper"], root))
 
 

@@ -2,7 +2,8 @@
 
 Source: AUC fairness paper, section 6 and appendix E. In the proxy-Lagrangian the weights descend on ``f0 + lambda1 f1 +
 lambda2 f2`` with the quadratic pair loss, while the multipliers rise by the true gap, which counts wins; so the two
-players do not share an objective.
+players do not share an objective. "swap" has the same constraints, with the multiplier player of Cotter et al. (2019,
+Algorithm 2).
 """
 
 from collections.abc import Sequence
@@ -25,10 +26,10 @@ class DescentBudget(PairLoss):
 
     Attributes:
         batch: rows per step, drawn with replacement.
-        steps: in all.
+        steps: total number of steps.
         cap: largest multiplier.
         radius: bound on the norm of the weights.
-        marks: steps after which iterate and running mean are candidates.
+        marks: how many steps are marked; after each of them, iterate and running mean become candidates.
     """
 
     batch: PositiveInt = 100
@@ -39,7 +40,7 @@ class DescentBudget(PairLoss):
 
 
 def first_multipliers(kind: str, runs: int) -> Vector:
-    """Multipliers (2, R) at zero; of "swap", the matrices (9, R) whose entries are all 1/3."""
+    """Return multipliers (2, R) at zero; for "swap", the matrices (9, R) whose entries are all 1/3."""
     return np.full((9, runs), 1 / 3) if kind == "swap" else np.zeros((2, runs))
 
 

@@ -21,7 +21,7 @@ class LevelSetSettings(AUCSettings, LevelSetBudget):
         kappa_train: training tolerances; one that leaves no slack is an error.
         mode: "pooled": the candidates of all training tolerances serve every target; "same": only those trained with
             the target, in place of ``kappa_train`` (the paper's literal reading).
-        constants: c of the steps; all are tried.
+        constants: candidates for c of the steps; all are tried.
     """
 
     kappa_train: tuple[PositiveFloat, ...] = Field(SLACKS, min_length=1)
@@ -29,7 +29,7 @@ class LevelSetSettings(AUCSettings, LevelSetBudget):
     constants: tuple[PositiveFloat, ...] = Field(CONSTANTS, min_length=1)
 
     def grid(self, targets: Sequence[float]) -> list[tuple[float, float]]:
-        """Pairs of a training tolerance and a step constant.
+        """Return the pairs of a training tolerance and a step constant.
 
         Raises:
             InfeasibleError: a tolerance leaves no slack.
@@ -49,7 +49,7 @@ class SFLS(AUCAlgorithm[LevelSetSettings]):
     look = PlotStyle("#0072B2", "o")
 
     def pool(self, rows: AUCRows, settings: LevelSetSettings, targets: Sequence[float]) -> Pool:
-        """Snapshots of SFLS for every training tolerance and step constant, tagged by both."""
+        """Return the snapshots of SFLS for every training tolerance and step constant, tagged by both."""
         kappas, constants = np.array(settings.grid(targets)).T
         runs = level_set.solve(rows.rows, 1.0 + kappas, constants, rows.random("sfls"), settings, rows.task.report)
         tags = [f"kappa_train={kappa:g} c={c:g}" for kappa, c in zip(kappas, constants, strict=True)]
@@ -59,10 +59,10 @@ class SFLS(AUCAlgorithm[LevelSetSettings]):
 
 
 def theorem_facts(rows: AUCRows, kappas: Vector, calls: Sequence[Call], settings: LevelSetSettings) -> dict[str, float]:
-    """What Theorem 1 and Proposition 1 speak of, measured with the exact level-set function.
+    """Measure the quantities bounded in Theorem 1 and Proposition 1, with the exact level-set function H.
 
     Args:
-        rows: of the task; kappas: (R,) training tolerances of the runs; calls: of the runs; settings: of the method.
+        rows: rows of the task; kappas: (R,) training tolerances of the runs; calls: oracle calls; settings: settings.
 
     Returns:
         ``oracle_error``: U(r) - H(r) of the first call, the smallest over runs. ``largest_excess``: the largest value

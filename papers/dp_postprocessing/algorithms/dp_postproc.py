@@ -54,7 +54,7 @@ class DPPostprocSettings(Settings):
         beta: inverse strength of the entropic term; by default sqrt(N) log2(sqrt(N)) of N unlabeled rows.
         half_atoms: L, with 2 L + 1 atoms; by default the integer part of sqrt(N).
         shares: ``calibrated`` (means of tau over the unlabeled rows) or ``frequencies`` of groups in the training and
-            unlabeled rows, as in the paper's code, with which small tolerances contradict each other.
+            unlabeled rows, as in the paper's code, with which the constraints are infeasible at small tolerances.
         ranges: smallest and largest label by dataset, where they are known beforehand; else of the training rows.
         rescale: whether that range is mapped to [-1, 1].
         unlabeled: how many of the unlabeled rows are used, the first ones; by default all of them.
@@ -63,8 +63,8 @@ class DPPostprocSettings(Settings):
         base_models: ``once`` evaluates them once per unlabeled row, ``every_step`` at every step, as the paper's code
             does; the result is the same, the time is not.
         tolerance: subgradient norm of ``exact``.
-        literal_eps: slack that the optimiser is given in place of kappa. The paper's code writes a power of two as an
-            exclusive or and so runs Figure 1, printed with 2^-8, with -6, which no constraint means.
+        literal_eps: slack given to the optimiser in place of kappa. The paper's code writes ``2 ^ -8``, which Python
+            evaluates as exclusive or, -6. Figure 1, labelled 2^-8, was run with eps = -6, which is no valid slack.
     """
 
     optimiser: Optimiser = "exact"
@@ -91,7 +91,7 @@ class DPPostprocSettings(Settings):
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """Everything that the tolerances of a job have in common."""
+    """Base models, shares and dual, which all tolerances of a job share."""
 
     base: PlugIns
     scale: Scale
@@ -109,10 +109,11 @@ class PostProcessed(EvaluatedPoint):
     """A point (Lambda, V) of the dual of the unlabeled rows.
 
     Attributes:
-        dual: with the slack that the optimiser was given.
+        dual: the dual, with the slack that the optimiser was given.
         point: (2, K, G).
-        step: of the gradient mapping.
-        kappa: tolerance that was asked for.
+        step: step of the gradient mapping.
+        kappa: tolerance of the task.
+        accepted, stationary: see :class:`EvaluatedPoint`; infinite for stochastic optimisers, which promise nothing.
     """
 
     dual: Dual
@@ -124,7 +125,7 @@ class PostProcessed(EvaluatedPoint):
 
     @property
     def difference(self) -> Vector:
-        """D (K, G), which the predictor depends on."""
+        """D (K, G), on which the predictor depends."""
         return np.asarray(self.point[0] - self.point[1])
 
     def objective(self) -> float:
@@ -137,7 +138,7 @@ class PostProcessed(EvaluatedPoint):
         return float((self.dual.violations(self.difference) - self.dual.eps[:, None]).max())
 
     def indicator_violation(self, point: Any = None) -> float:
-        """The same beyond kappa, here or at another D; there is no surrogate."""
+        """Return the largest difference beyond kappa, at this point or at another D; there is no surrogate."""
         return float(self.dual.violations(self.difference if point is None else point).max() - self.kappa)
 
     def certificate(self) -> Certificate:
@@ -149,7 +150,7 @@ class PostProcessed(EvaluatedPoint):
 
 @dataclass(frozen=True, eq=False)
 class Solved:
-    """What an optimiser did at one tolerance: its point, steps, processor time before and after, and recorded D."""
+    """Result of an optimiser at one tolerance: point, steps, processor time before and after, and recorded D."""
 
     evaluated_point: PostProcessed
     steps: int
@@ -159,7 +160,10 @@ class Solved:
 
     @property
     def records(self) -> list[Record]:
-        """Two records, of start and end, both with the final loss and violation."""
+        """Two records, at the first and the last clock reading.
+
+        Both have the final loss and violation, since only their times are used; the model's ``trace`` has the path.
+        """
         loss, excess, zero = (
             self.evaluated_point.objective(),
             self.evaluated_point.violation(),
@@ -223,7 +227,7 @@ class DPPostproc(Algorithm[DPPostprocSettings]):
 def _repeated(
     task: Task, settings: DPPostprocSettings, prepared: Prepared, levels: list[float]
 ) -> list[tuple[float, Vector]]:
-    """Tolerance and D of further runs on other drawn rows; none of ``exact``, which draws no rows."""
+    """Return tolerance and D of further runs on other drawn rows; none for ``exact``, which draws no rows."""
     if settings.optimiser == "exact":
         return []
     records = []
@@ -236,7 +240,7 @@ def _repeated(
 
 
 def _path(task: Task, settings: DPPostprocSettings, prepared: Prepared, levels: list[float]) -> list[Solved]:
-    """Solve at every tolerance, from the largest to the smallest; ``exact`` starts at the one before."""
+    """Solve at every tolerance, from the largest to the smallest; ``exact`` starts at the last solution."""
     solutions: dict[float, Solved] = {}
     # from loose to strict, so that each exact solution is a warm start of the next
     before = None
@@ -247,7 +251,7 @@ def _path(task: Task, settings: DPPostprocSettings, prepared: Prepared, levels: 
 
 
 def _solve(task: Task, settings: DPPostprocSettings, prepared: Prepared, eps: float, before: Vector | None) -> Solved:
-    """The dual solution at tolerance ``eps``, started at the difference ``before`` (K, G) if there is one."""
+    """Solve the dual at tolerance ``eps``, from the difference ``before`` (K, G) if there is one."""
     dual = prepared.dual.with_eps(eps if settings.literal_eps is None else settings.literal_eps)
     if settings.optimiser != "exact" and settings.base_models == "once":
         warm_up(dual)
@@ -269,7 +273,7 @@ def _solve(task: Task, settings: DPPostprocSettings, prepared: Prepared, eps: fl
 
 
 def unlabeled_rows(task: Task, settings: DPPostprocSettings) -> Dataset:
-    """The unlabeled rows, or the first of them.
+    """Return the unlabeled rows, or the first of them.
 
     Raises:
         ConfigError: there are fewer.
@@ -285,11 +289,12 @@ def unlabeled_rows(task: Task, settings: DPPostprocSettings) -> Dataset:
 
 
 def prepare(task: Task, settings: DPPostprocSettings) -> Prepared:
-    """Base models, shares and the dual at slack 0."""
+    """Fit the base models, and return them with the shares and the dual at slack 0."""
     scale = scale_of(task, settings.ranges, settings.rescale)
     base = fit_base(task, scale, settings.max_iter)
     unlabeled = unlabeled_rows(task, settings)
-    # section 6: L = sqrt(N), beta = sqrt(N) log2(sqrt(N)), N the number of unlabeled rows
+    # appendix G: L = sqrt(N), beta = sqrt(N) log sqrt(N), with N unlabeled rows; the logarithm is base 2 in the
+    # released code
     root = float(np.sqrt(unlabeled.n_rows))
     theta = scale.atoms(settings.half_atoms or int(root))
     tau, eta = base.tau(unlabeled.X), base.eta(unlabeled.X)
@@ -310,7 +315,7 @@ def _stochastic(
 ) -> tuple[Vector, int, Vector]:
     """Run a stochastic optimiser; returns the point, its steps and the recorded path.
 
-    The rows that it draws are named by its ``stream``: tolerance and number of the repeat, 0 for the result.
+    ``stream`` names the drawn rows: tolerance and number of the repeat, which is 0 for the result.
     """
     eps, repeat = stream
     steps = int(by_dataset(settings.steps, task, "steps"))

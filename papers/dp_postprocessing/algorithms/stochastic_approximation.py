@@ -1,9 +1,12 @@
 """SGD, AC-SA, AC-SA^2 and SGD3 on a convex function over the non-negative orthant.
 
-Source: DP post-processing paper, Algorithms 2 to 4, after Ghadimi and Lan (2012) and Allen-Zhu (2018). Two presets:
-``theory`` is what the text prints, ``released`` what its published numbers come from. In the released code alpha_t of
-AC-SA is 2 / t, not 2 / (t + 1), and the second half of AC-SA^2 only counts its steps anew; SGD3 starts every stage at 0
-and not at the last point, passes on the smoothness M + mu and not 2 (M + mu), and has no pull towards its start.
+Source: DP post-processing paper, Algorithms 2 to 4, after Ghadimi and Lan (2012), Allen-Zhu (2021) and Foster et al.
+(2019). The preset ``theory`` is the paper's text; ``released`` is the code that gave the published numbers. The code
+differs from the text in these points. In AC-SA, alpha_t is 2 / t, not 2 / (t + 1). Inside SGD3, the second half of
+AC-SA^2 continues from the first and only resets its step counter. Plain AC-SA^2 restarts, and runs T steps in each
+half. SGD3 starts every stage at 0 and not at the last point, passes on the smoothness M + mu and not 2 (M + mu), and
+has no pull towards its start.
+
 The loops over steps exist twice: here for any gradient, and compiled for the dual of post-processing
 (:mod:`partialfair.kernels.fair_dual_steps`); schedules and stages exist once.
 """
@@ -25,20 +28,20 @@ OPTIMISERS = ("sgd", "acsa", "acsa2", "sgd3_sgd", "sgd3_acsa", "sgd3_acsa2")
 
 
 class Steps(Protocol):
-    """Runs AC-SA or SGD for some steps on one function."""
+    """Runner of AC-SA and of SGD for some steps on one function."""
 
     def acsa(
         self, w: Vector, average: Vector, mu: float, smoothness: float, steps: int, weight: float, centre: Vector
     ) -> tuple[Vector, Vector]:
-        """New (w, average) after ``steps`` steps on F plus ``weight |w|^2 / 2 - <centre, w>``; inputs are kept."""
+        """Return (w, average) after ``steps`` steps on F plus ``weight |w|^2 / 2 - <centre, w>``; inputs are kept."""
         ...
 
     def sgd(self, w: Vector, size: float, steps: int) -> tuple[Vector, Vector]:
-        """Last and average iterate of projected steps of one size; the input is kept."""
+        """Return last and average iterate of projected steps of one size; the input is kept."""
         ...
 
     def pulled_sgd(self, w: Vector, size: float, steps: int, weight: float, centre: Vector) -> tuple[Vector, Vector]:
-        """The same on F plus ``weight |w|^2 / 2 - <centre, w>``."""
+        """Return the result of :meth:`sgd` on F plus ``weight |w|^2 / 2 - <centre, w>``."""
         ...
 
 
@@ -52,7 +55,7 @@ class PlainSteps:
     def acsa(
         self, w: Vector, average: Vector, mu: float, smoothness: float, steps: int, weight: float, centre: Vector
     ) -> tuple[Vector, Vector]:
-        """As :class:`Steps` has it, one call of the oracle a step."""
+        """See :class:`Steps`; every step calls the oracle once."""
         for step in range(1, steps + 1):
             # Algorithm 2, lines 5 to 9, on F + weight |w|^2 / 2 - <centre, w>, with w^md "middle" and w^ag "average"
             alpha, gamma = 2 / (step + self.shift), 4 * smoothness / (step * (step + 1))
@@ -65,11 +68,11 @@ class PlainSteps:
         return w, average
 
     def sgd(self, w: Vector, size: float, steps: int) -> tuple[Vector, Vector]:
-        """As :class:`Steps` has it, one call of the oracle a step."""
+        """See :class:`Steps`; every step calls the oracle once."""
         return self.pulled_sgd(w, size, steps, 0.0, np.zeros_like(w))
 
     def pulled_sgd(self, w: Vector, size: float, steps: int, weight: float, centre: Vector) -> tuple[Vector, Vector]:
-        """As :class:`Steps` has it, one call of the oracle a step."""
+        """See :class:`Steps`; every step calls the oracle once."""
         mean = np.zeros_like(w)
         for step in range(1, steps + 1):
             w = np.maximum(w - size * (self.gradient(w) + weight * w - centre), 0.0)
@@ -85,10 +88,11 @@ class DualSteps:
     Attributes:
         dual: the problem.
         random: source of the rows.
-        shift: as of :class:`PlainSteps`.
-        every: record Lambda - V of every so many steps; 0 for none.
-        trace: (records, K, G) what was recorded.
-        done: steps so far.
+        shift: see :class:`PlainSteps`.
+        every: number of steps between two records of Lambda - V; 0 for no records.
+        budget: steps for which the trace has room.
+        trace: (records, K, G) recorded values of Lambda - V.
+        done: number of steps taken.
     """
 
     dual: Dual
@@ -108,7 +112,7 @@ class DualSteps:
     def acsa(
         self, w: Vector, average: Vector, mu: float, smoothness: float, steps: int, weight: float, centre: Vector
     ) -> tuple[Vector, Vector]:
-        """As :class:`Steps` has it, in one compiled call on rows drawn beforehand."""
+        """See :class:`Steps`; one compiled call takes all steps, on rows drawn beforehand."""
         d, w, average = self.dual, w.copy(), average.copy()
         kernels.acsa(
             d.t, d.r, d.eps, d.beta, self._rows(steps), smoothness, mu, weight, centre, self.shift, w, average,
@@ -118,19 +122,19 @@ class DualSteps:
         return w, average
 
     def sgd(self, w: Vector, size: float, steps: int) -> tuple[Vector, Vector]:
-        """As :class:`Steps` has it, in compiled calls on rows drawn beforehand."""
+        """See :class:`Steps`; one compiled call takes all steps, on rows drawn beforehand."""
         d, w, mean = self.dual, w.copy(), np.zeros_like(w)
         kernels.sgd(d.t, d.r, d.eps, d.beta, self._rows(steps), size, w, mean, self.every, self.trace)
         self.done += steps
         return w, mean
 
     def pulled_sgd(self, w: Vector, size: float, steps: int, weight: float, centre: Vector) -> tuple[Vector, Vector]:
-        """See :class:`Steps`; by NumPy, for the one optimiser that is known to be the worst. No path is recorded."""
+        """See :class:`Steps`. Plain NumPy, since only sgd3_sgd needs it; no path is recorded."""
         self.done += steps
         return PlainSteps(self._one_row, self.shift).pulled_sgd(w, size, steps, weight, centre)
 
     def _one_row(self, point: Vector) -> Vector:
-        """Gradient on one drawn row."""
+        """Return the gradient on one drawn row."""
         d = self.dual
         i = int(self._rows(1)[0])
         # equation (11) on one row
@@ -142,12 +146,13 @@ class DualSteps:
 
 @dataclass(frozen=True)
 class Schedule:
-    """What an optimiser is run with.
+    """Parameters of a run of an optimiser.
 
     Attributes:
         smoothness: M.
         mu: strong convexity of the first stage, or the constant of plain AC-SA.
-        steps: T, gradient evaluations (plain AC-SA^2 of the preset released takes twice as many).
+        steps: T, the nominal number of gradient evaluations. Plain AC-SA^2 of the preset released takes 2 T;
+            ``sgd3_sgd`` takes up to about 5 T.
         preset: ``theory`` or ``released``.
         first_regulariser: whether SGD3 of the preset theory pulls towards its start.
         average: whether SGD returns its average iterate instead of its last.
@@ -171,9 +176,10 @@ class Schedule:
 def acsa2(
     run: Steps, start: Vector, mu: float, smoothness: float, steps: int, weight: float, centre: Vector, restart: bool
 ) -> Vector:
-    """AC-SA in two halves of ``steps / 2``; ``restart``: the second begins at the output of the first (theory).
+    """AC-SA in two halves of ``steps / 2`` each (Algorithm 3).
 
-    Otherwise it only counts its steps anew (the released "halves").
+    With ``restart``, the second half begins at the output of the first. Without, it continues from the first and only
+    resets its step counter (released SGD3).
     """
     # Algorithm 3: T / 2 steps, then T / 2 steps with the counter back at 1
     half = steps // 2
@@ -182,9 +188,9 @@ def acsa2(
 
 
 def sgd3(run: Steps, start: Vector, schedule: Schedule, twice: bool) -> Vector:
-    """SGD3-refined (Algorithm 4): stages of AC-SA (``twice``: AC-SA^2), each tied to the points of those before it.
+    """SGD3-refined (Algorithm 4): stages of AC-SA (``twice``: AC-SA^2), each pulled towards the earlier points.
 
-    The pull towards the stage points is kept as two running sums, its total weight and the weighted points.
+    The pull towards the stage points is stored as two running sums, its total weight and the weighted points.
     """
     theory = schedule.preset == "theory"
     # line 2: F^(0) = F + mu / 2 |w - w0|^2. All pulls together are weight |w|^2 / 2 - <centre, w> + constant.
@@ -207,11 +213,12 @@ def sgd3(run: Steps, start: Vector, schedule: Schedule, twice: bool) -> Vector:
 
 
 def sgd3_with_sgd(run: Steps, start: Vector, schedule: Schedule) -> Vector:
-    """SGD3 of Allen-Zhu (2018): each stage starts at the point of the one before and takes rounds of projected SGD.
+    """SGD3 of Allen-Zhu (2021): each stage starts at the point of the stage before and takes rounds of projected SGD.
 
-    Rounds are as in the released code, ``smoothness`` times 3 in place of M'; a stage whose budget is shorter than one
-    round takes no step. The preset theory starts a round at the average of the one before, the released code at its
-    last iterate (its list of iterates holds one array many times).
+    The rounds are those of the released code, where M' is three times the smoothness that :func:`sgd3` passes on. A
+    stage whose budget is shorter than one round takes no step. The preset theory starts a round at the average of the
+    round before. The released code starts it at the last iterate, since its list of iterates holds one array many
+    times.
     """
     average = schedule.preset == "theory"
     weight, centre, point, mu = 0.0, np.zeros_like(start), start, schedule.mu
@@ -220,7 +227,8 @@ def sgd3_with_sgd(run: Steps, start: Vector, schedule: Schedule) -> Vector:
     smoothness = 3.0 * (2.0 if average else 1.0) * (schedule.smoothness + schedule.mu)
     budget = schedule.steps // schedule.stages
     for _ in range(schedule.stages):
-        # rounds of M' / mu steps 1 / (2 M') while the budget lasts, then steps 1 / (2^k M'), each round twice as long
+        # int(share) rounds of M' / mu steps of size 1 / (2 M') use up the stage's budget; the rounds of 2^(k+2) M' / mu
+        # steps of size 1 / (2^k M') come on top, up to four budgets in all
         share = budget * mu / smoothness
         rounds = [(2.0 * smoothness, int(smoothness / mu))] * int(share)
         for k in range(int(math.log2(share)) if share >= 1 else 0):
@@ -250,5 +258,5 @@ def minimise(run: Steps, start: Vector, optimiser: str, schedule: Schedule) -> V
 
 
 def shift_of(preset: Preset) -> int:
-    """Offset of the step counter in alpha = 2 / (step + shift)."""
+    """Return the offset of the step counter in alpha = 2 / (step + shift)."""
     return 1 if preset == "theory" else 0

@@ -135,14 +135,14 @@ def solve(
 
 
 class _Barrier:
-    """The loss minus the mean logarithm of the slacks, and Newton's method on it."""
+    """Newton's method on the barrier function ``f0 - (1 / t) sum_i log(-f_i)``."""
 
     def __init__(self, problem: PairwiseProblem, settings: PairwiseSettings) -> None:
         self.problem, self.settings = problem, settings
         self.steps = 0
 
     def interior(self, free: Vector) -> Vector:
-        """A multiple of the unconstrained optimum that uses half of every tolerance at most."""
+        """Return a multiple of the unconstrained optimum that uses half of every tolerance at most."""
         moments, model = self.problem.moments, self.problem.model
         # at w = 0 every f_i is -kappa, and f is convex: a short enough multiple of w is strictly feasible
         share = 1.0
@@ -189,7 +189,7 @@ class _Barrier:
         return params, False
 
     def value(self, params: Vector, t: float) -> float:
-        """The barrier function; infinite outside."""
+        """Return the barrier function; infinite at infeasible points."""
         slack = -self.problem.moments.values(self.problem.model.effective(params))
         if slack.min() <= 0:
             return np.inf

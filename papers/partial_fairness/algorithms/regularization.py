@@ -22,11 +22,11 @@ class RegularizationSettings(Settings):
     Attributes:
         steps: candidates for the constant step length.
         tuning_steps: steps after which the length with the best validation accuracy is chosen.
-        total_steps: steps of the chosen one; its last iterate is the result. The default is 200 times 200, the
+        total_steps: steps of the chosen length; the last iterate is the result. The default is 200 times 200, the
             middle of the products T K of IDCA's candidates.
-        weight: "lambda", "printed", or "by scale": the first on the absolute scale, the second on the relative
-            one. With the printed factor ``2 / (beta - alpha)`` (half of that for rates) nearly all published lambdas
-            give a fairness of .95 to .99; without it they spread as the paper says.
+        weight: "lambda" uses lambda itself; "printed" the factor of equation (114) or (119); "by scale" takes lambda
+            on the absolute scale and the printed factor on the relative one. With the printed factor nearly all
+            published lambdas give a fairness of .95 to .99; without it they spread as the paper says.
     """
 
     steps: list[PositiveFloat] = Field([5e-4, 1e-3, 2e-3, 5e-3], min_length=1)
@@ -64,11 +64,11 @@ class Regularization(Algorithm[RegularizationSettings]):
         return self.fit_together([task], settings)[0]
 
     def fit_together(self, tasks: Sequence[Task], settings: RegularizationSettings) -> list[Fit]:
-        """The fits of tasks that differ in kappa alone; their candidates are columns of one computation."""
+        """Return the fits of tasks that differ in kappa alone; their candidates are columns of one computation."""
         problem = penalised(tasks[0])
         weights = [penalty_weight(task, problem, settings.weight) for task in tasks]
-        # appendix G.4.2: constant steps by validation accuracy after 10^4 steps; the chosen run goes on, its last
-        # iterate counts
+        # appendix G.4.2: the validation accuracy after 10^4 steps chooses the constant step; the chosen run continues,
+        # and its last iterate is the result
         candidates = [start_runs(problem, [Penalty(weight, step) for step in settings.steps]) for weight in weights]
         _advance(problem, tasks, candidates, settings.tuning_steps, lanes_for(len(settings.steps)))
         best = [_best(*candidate) for candidate in zip(tasks, candidates, weights, strict=True)]
@@ -93,7 +93,7 @@ def _advance(
 
 
 def _best(task: Task, runs: Sequence[Run], weight: float) -> Run:
-    """The candidate of the best validation accuracy, of those the one of the smallest penalised loss."""
+    """Return the candidate of the best validation accuracy; ties take the smallest penalised loss."""
     accuracies = [_accuracy(task, run) for run in runs]
     qualities = {"validation_accuracy": accuracies, "violation": [_objective(run, weight) for run in runs]}
     choice = tuning.select(qualities, tuning.VALIDATION_ACCURACY).index
@@ -102,7 +102,7 @@ def _best(task: Task, runs: Sequence[Run], weight: float) -> Run:
 
 
 def _fit(problem: LinearProblem, task: Task, runs: Sequence[Run], best: Run, weight: float) -> Fit:
-    """The fit from the best of a task's candidates, which has gone on."""
+    """Return the fit of a task from its best candidate, which has been continued."""
     assert isinstance(best.rule, Penalty)
     chosen = {"step": best.rule.step, "weight": weight, "validation_accuracy": _accuracy(task, best)}
     trace = Trace({_name(run): run.history for run in runs}, _name(best))
@@ -110,19 +110,19 @@ def _fit(problem: LinearProblem, task: Task, runs: Sequence[Run], best: Run, wei
 
 
 def _accuracy(task: Task, run: Run) -> float:
-    """Accuracy of a run's result on validation rows."""
+    """Return the accuracy of a run's result on validation rows."""
     return tuning.accuracy(score_at(task, run.result[0]), task.validation)
 
 
 def penalised(task: Task) -> LinearProblem:
-    """The problem whose largest constraint is the penalty."""
-    # The smallest positive slack vanishes in p + slack.
+    """Return the problem whose largest constraint is the penalty."""
+    # kappa must be positive; the smallest positive number leaves p + slack equal to p in double precision
     tight = dataclasses.replace(task, kappa=float(np.finfo(np.float64).tiny), kappa_scale="absolute")
     return linear_problem(tight)
 
 
 def penalty_weight(task: Task, problem: LinearProblem, weight: str = "by scale") -> float:
-    """The weight of the largest constraint of the penalised problem; see :class:`RegularizationSettings`.
+    """Return the weight of the largest constraint of the penalised problem; see :class:`RegularizationSettings`.
 
     Raises:
         ConfigError: lambda is not positive.
@@ -137,12 +137,12 @@ def penalty_weight(task: Task, problem: LinearProblem, weight: str = "by scale")
 
 
 def _objective(run: Run, weight: float) -> float:
-    """The penalised loss at a run's last record."""
+    """Return the penalised loss at a run's last record."""
     return run.history[-1].objective + weight * run.history[-1].violation
 
 
 def _name(run: Run) -> str:
-    """Name of a candidate in histories and progress lines."""
+    """Return the name of a candidate in histories and progress lines."""
     assert isinstance(run.rule, Penalty)
     return f"step={run.rule.step:g}"
 

@@ -14,7 +14,7 @@ from partialfair.algorithms.linear.problem import linear_problem, score_at
 
 ACCEPTED = 1e-3
 """Largest constraint value accepted: the paper's largest static tolerance."""
-ROUNDING = 1e-5  # of the kernels, which take constraint values in single precision
+ROUNDING = 1e-5  # error of the kernels, which take constraint values in single precision
 
 
 class SSGSettings(Settings):
@@ -24,11 +24,12 @@ class SSGSettings(Settings):
         static: candidates for a constant tolerance eps.
         diminishing: candidates for c in eps = c / (t + 1).
         selection: "printed" chooses the candidate of the smallest objective at termination, feasible or not, as the
-            paper has it; "feasible_first" puts candidates within their own tolerance before all others.
-        start: "zero" starts from zero weights and thresholds, as the paper does; "feasible" from zero weights and
-            thresholds that satisfy the constraints there.
+            paper does; "feasible_first" puts candidates within their own tolerance before all others.
+        start: "zero" starts at zero weights and thresholds, as appendix G.2.2 does for IDCA; appendix G.7 states no
+            start, and Algorithm 3 requires f_i <= eps there. "feasible" starts at zero weights and at thresholds that
+            satisfy the constraints.
         tuning_steps: steps after which a candidate is chosen.
-        total_steps: steps of the chosen one.
+        total_steps: steps of the chosen candidate.
         record_every: steps between two lines of the history.
     """
 
@@ -50,7 +51,7 @@ class SSGSettings(Settings):
 
 
 class SSG(Algorithm[SSGSettings]):
-    """Switching subgradient method on f_i, static or diminishing tolerance chosen by the loss that it reaches."""
+    """Switching subgradient method on f_i; the loss reached decides between static and diminishing tolerances."""
 
     settings = SSGSettings
     label = "SSG direct"
@@ -59,7 +60,7 @@ class SSG(Algorithm[SSGSettings]):
     general = False
 
     def fit(self, task: Task, settings: SSGSettings) -> Fit:
-        """Choose the tolerance by the loss on the training rows, then continue that run; no validation rows."""
+        """Choose the tolerance by the loss on the training rows, then continue that run; validation rows are unused."""
         problem = linear_problem(task)
         # appendix G.7: both forms of eps_t, the better by its objective after 10,000 steps
         rules = [Switching(static=eps) for eps in settings.static] + [
@@ -94,7 +95,7 @@ class SSG(Algorithm[SSGSettings]):
 
 
 def _choice(runs: Sequence[Run], selection: str) -> int:
-    """Index of the candidate that is continued, by what each would return now."""
+    """Return the index of the candidate to continue, by the point that each candidate would return now."""
     losses = [run.history[-1].objective for run in runs]
     excess = [0.0 if run.settled else run.history[-1].violation for run in runs]
     # Appendix G.7 compares objectives alone; with an infinite limit every candidate counts as within it.
@@ -103,7 +104,7 @@ def _choice(runs: Sequence[Run], selection: str) -> int:
 
 
 def _name(run: Run) -> str:
-    """Name of a candidate in histories and progress lines."""
+    """Return the name of a candidate in histories and progress lines."""
     assert isinstance(run.rule, Switching)
     return f"eps={run.rule.static:g}" if run.rule.static else f"eps={run.rule.diminishing:g}/(t+1)"
 

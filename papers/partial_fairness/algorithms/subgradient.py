@@ -2,7 +2,7 @@
 
 Partial fairness paper, appendices G.4 and G.7: Regularization and SSG direct, the methods that IDCA is compared with.
 Both treat f_i = f+_i - f-_i as if it were convex. Several configurations of one problem run as the columns of one
-computation, eight to a batch, because they share the data. What a column computes does not depend on those beside it.
+computation, eight to a batch, because they share the data. The other columns do not change the result of a column.
 """
 
 import time
@@ -36,15 +36,16 @@ class Penalty:
 class Switching:
     """Step along the loss where no f_i exceeds ``eps = static + diminishing / (t + 1)``, else along the largest f_i.
 
-    The result is the point of lowest loss among those within eps; one that a smaller eps has overtaken gives
-    way to the next that is within; until then the result is the one that violates less, it or the iterate.
+    The result is the point of lowest loss among those within eps. A remembered point that exceeds the present eps is
+    replaced by the next point within eps, even at a higher loss. Until then, the result is the one of smaller violation
+    among remembered point and iterate.
     """
 
     static: float = 0.0
     diminishing: float = 0.0
 
     def tolerance(self, taken: int) -> float:
-        """The tolerance eps of the step after ``taken`` steps."""
+        """Return the tolerance eps of the step after ``taken`` steps."""
         return self.static + self.diminishing / (taken + 1)
 
 
@@ -56,10 +57,10 @@ class Run:
     """State of one configuration; continue it by passing it to :func:`advance` again.
 
     Attributes:
-        rule: how it moves.
-        current: its iterate (params, aux).
-        result: the point that the method returns if it stops now: (params, aux).
-        taken: steps taken.
+        rule: step rule.
+        current: iterate (params, aux).
+        result: point (params, aux) that the method returns if it stops now.
+        taken: number of steps taken.
         remembered: loss, largest f_i, params and aux of the best point of a switching run.
         history: one record of the result per recording interval, from the start on.
     """
@@ -80,7 +81,7 @@ class Run:
 
 
 def start_runs(problem: LinearProblem, rules: Sequence[Rule], start: Point | None = None) -> list[Run]:
-    """Runs at ``start``; by default at zero weights and thresholds that are feasible there."""
+    """Create a run per rule at ``start``; by default at zero weights and thresholds that are feasible there."""
     points = [problem.start() if start is None else (start[0].copy(), start[1].copy()) for _ in rules]
     return [Run(rule, point, point) for rule, point in zip(rules, points, strict=True)]
 
@@ -102,8 +103,8 @@ def advance(
         steps: steps that each run shall have taken in total.
         every: steps between two records.
         report: called after each record of each run.
-        lanes: 1 or 8; by default what costs least for this number of runs. The two differ by rounding. Runs of one
-            lane are as if each was alone, whether or not they are.
+        lanes: SIMD lanes, 1 or 8; by default the faster for this number of runs. The two round differently. With 1,
+            every run gives exactly the result of a run computed alone.
     """
     lanes = lanes or lanes_for(len(runs))
     columns = columns_for(lanes, len(runs))
@@ -165,7 +166,9 @@ class _Batch:
         for run in self.runs:
             if run.history and run.history[-1].work == run.taken:
                 continue
-            # Algorithm 3, line 13: the best point within eps_t. Without one the iterate stands, or what violates less.
+            # Algorithm 3, line 13, with one change: a remembered point that exceeds the present eps_t is replaced by
+            # the next one within eps_t, even at a higher loss. Without a point within eps_t, the result is the one of
+            # smaller violation among remembered point and iterate.
             points = [run.current] if run.remembered is None or isinstance(run.rule, Penalty) else [run.remembered[2:]]
             if not run.settled:
                 points.append(run.current)
@@ -179,7 +182,7 @@ class _Batch:
 
 
 def certify_penalty(problem: LinearProblem, params: Vector, aux: Vector, weight: float) -> Certificate:
-    """Certificate of a point for ``f0 + weight * max_i f_i``.
+    """Return the certificate of a point for ``f0 + weight * max_i f_i``.
 
     The residual is the shortest element of ``f0' + weight * conv{f_i'}`` over the constraints within
     :data:`ACTIVE_WITHIN` of the largest, as non-negative multipliers that add up to the weight.
@@ -187,12 +190,12 @@ def certify_penalty(problem: LinearProblem, params: Vector, aux: Vector, weight:
     state = problem.state(params, aux)
     by_params = problem.loss(state)[1]
     values = problem.constraints(state)
-    # the subdifferential of max_i f_i is the convex hull of the gradients of the largest ones
+    # the convex hull of the gradients of the active f_i; where f_i has kinks, one subgradient of each stands for all
     active = np.flatnonzero(values >= values.max() - ACTIVE_WITHIN)
     jacobian_params, jacobian_aux = problem.jacobian(state)
     rows = np.hstack([jacobian_params[active].reshape(active.size, -1), jacobian_aux[active]])
     gradient = np.concatenate([by_params.ravel(), np.zeros(problem.n_aux)])
-    heavy = 1e4 * max(float(np.abs(rows).max()), 1.0)  # a heavy row makes the multipliers add up to the weight
+    heavy = 1e4 * max(float(np.abs(rows).max()), 1.0)  # a large row makes the multipliers add up to the weight
     system = np.vstack([rows.T, np.full(active.size, heavy)])
     multipliers = np.zeros(values.size)
     multipliers[active] = nnls(system, np.append(-gradient, heavy * weight))[0]

@@ -20,8 +20,8 @@ class Variant(Constants):
 
     Attributes:
         eta, tau: steps of theta and of the slack; ``theory``: nine tenths of the paper's own bounds, from the data;
-            ``loss`` (theta): nine tenths of 1 / L_F. Of a list for eta the best is chosen on the training rows.
-        slack: start of the slack: 0, or what the constraint leaves at the start (``gap``).
+            ``loss`` (theta): nine tenths of 1 / L_F. From a list for eta, the training rows choose the best.
+        slack: start of the slack: 0, or the slack of the constraint at the start (``gap``).
         theta_step: reading of the theta-step.
     """
 
@@ -31,7 +31,7 @@ class Variant(Constants):
     theta_step: Literal["linearised", "prox_linear", "exact"] = "prox_linear"
 
     def candidates(self, problem: LinearGaps) -> list[Parameters]:
-        """The numbers for every eta, with the steps that the data give where none are named."""
+        """Return the parameters for every eta; steps without a number follow from the data."""
         # tau < 1 / (3 rho) and eta < 1 / (L_F + 3 rho M_G^2), the bounds of Algorithm 1, from the training rows
         constants = {name: getattr(self, name) for name in Constants.model_fields}
         safe = safe_steps(problem.curvature_of_loss(), problem.jacobian_norm(), self.rho)
@@ -45,9 +45,9 @@ class PladaSettings(GapSettings):
     """Variants that are run side by side.
 
     Attributes:
-        variants: by name; the first gives the model, no rows choose among them.
-        batched: whether all run as one batch, which is faster but gives no times of single ones; they must then
-            agree in ``slack`` and ``theta_step``, and have one eta each.
+        variants: variants by name; the first gives the model, and no rows choose among them.
+        batched: whether all variants run as one batch. This is faster but gives no separate times; the variants must
+            agree in ``slack`` and ``theta_step`` and have a single eta each.
         residuals: whether the residual of the paper's Theorem 1 is recorded in every iteration.
     """
 
@@ -86,14 +86,14 @@ class PLADA(GapAlgorithm[PladaSettings]):
 
 
 def _slack(gap_task: GapTask, variant: Variant, batch: int) -> Any:
-    """Start of the slack: at theta = 0 every gap is 0, so that all of eps is left."""
+    """Return the start of the slack: at theta = 0 every gap is 0, so that the slack is eps."""
     # u_0 = -G(theta_0) makes G + u = 0 hold at the start
     start = gap_task.problem.eps if variant.slack == "gap" else np.zeros(len(gap_task.problem.eps))
     return np.repeat(np.minimum(start, variant.u_max)[:, None], batch, axis=1)
 
 
 def _tuned(gap_task: GapTask, variant: Variant, steps: int) -> Parameters:
-    """The parameters of a variant; of several etas, all run as one batch, the one preferred after ``steps``."""
+    """Return the parameters of a variant; several etas run as one batch for ``steps``, and the best one is chosen."""
     candidates = variant.candidates(gap_task.problem)
     if len(candidates) == 1:
         return candidates[0]

@@ -56,7 +56,7 @@ class Parameters(Constants):
 
 
 def joined(batch: Sequence[Parameters]) -> Any:
-    """Parameters of a batch: what :class:`Parameters` has, as arrays (B,)."""
+    """Stack the parameters of B points into arrays (B,)."""
     names = (*Parameters.model_fields, "rho")
     return SimpleNamespace(**{name: np.array([getattr(parameters, name) for parameters in batch]) for name in names})
 
@@ -94,7 +94,7 @@ class Plada:
 
     @property
     def settled(self) -> bool:
-        """Whether the present point is one to report; here always."""
+        """Whether the present point may be reported; always true for PLADA."""
         return True
 
     @property
@@ -103,19 +103,21 @@ class Plada:
         return (self.lam - self.mu) / self.parameters.alpha
 
     def stationarity(self) -> Array:
-        """Squared norms (2, B) of the Lagrangian's subgradients by theta and by u at the present point.
+        """Squared norms (2, B) of a subgradient by theta and of the projected gradient by u at the present point.
 
-        ``grad F + J' s lambda`` and ``u - clip(u - lambda, 0, u_max)``: the residual of the paper's Theorem 1, whose
-        third part, by z, is 0 (proof of Lemma 5).
+        The first is ``grad F + sum_j lambda_j sign(h_j) grad h_j``, with sign(0) = 0, the second
+        ``u - clip(u - lambda, 0, u_max)``. Theorem 1 averages such norms; the part by z is 0 (Lemma 5). The paper's
+        subgradient by theta, equation (28), is another element of the subdifferential. The normal cone of Theta is left
+        out.
         """
-        # G_theta = grad F + sum_j lambda_j sign(h_j) grad h_j and G_u = u - Pi_U(u - lambda) of equation (14)
+        # an element by theta, and G_u of Lemma 5; equation (14) averages their squared norms
         sign = np.sign(self.state.gaps)
         theta = self.problem.combined(self.state, np.ones(len(self.state.loss)), self.lam * sign)
         slack = self.u - np.clip(self.u - self.lam, 0.0, self.parameters.u_max)
         return np.array([np.sum(theta**2, axis=0), np.sum(slack**2, axis=0)])
 
     def step(self) -> None:
-        """Do one iteration (lines 3 to 7 of Algorithm 1)."""
+        """Do one iteration (Algorithm 1, lines 3 to 6); ``z`` of line 7 is a property."""
         p = self.parameters
         # line 3 and equation (9), from F, G and lambda at iteration k
         theta = self._theta()
@@ -130,7 +132,7 @@ class Plada:
         self.iteration += 1
 
     def _theta(self) -> Array:
-        """The new theta, from the values at the present one."""
+        """Return the new theta, from the values at the present theta."""
         eta, theta = self.parameters.eta, self.state.theta
         # (9) with <lambda, G(theta)> linearised: theta - eta (grad F + sum_j lambda_j sign(h_j) grad h_j)
         if self.theta_step == "linearised":
@@ -197,7 +199,7 @@ def safe_steps(loss_curvature: float, jacobian_norm: float, rho: float) -> tuple
 
 
 class Recorded(Plada):
-    """The iteration with the residual of Theorem 1 beside it, computed off the clock."""
+    """The iteration with the residual of Theorem 1, which is computed outside the measured time."""
 
     @property
     def residual(self) -> Array:

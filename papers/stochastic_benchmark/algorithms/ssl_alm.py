@@ -2,7 +2,8 @@
 
 Source: Benchmark of stochastic approximation algorithms, section 3.3, equations (10), (11). Inequalities become
 equalities ``c(x) + s = 0`` with slacks s >= 0. Two independent draws of rows make the penalty's gradient unbiased: the
-Jacobian is that of the first, the value that of the second.
+Jacobian is that of the first, the value that of the second. This is equation (10); the sentence above it in the paper
+names the two draws the other way round.
 """
 
 from collections.abc import Sequence

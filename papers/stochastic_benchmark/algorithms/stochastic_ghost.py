@@ -63,7 +63,7 @@ class LevelDraws:
     _chunk: tuple[int, list[list[Draw]]] = field(default=(-1, []), init=False)
 
     def drawn_at(self, step: int) -> list[Draw]:
-        """Per run, the level of a step and its rows."""
+        """Return the level of a step and its rows for every run."""
         number, position = divmod(step, CHUNK)
         if self._chunk[0] != number:
             self._chunk = number, [self._draws(seed, number) for seed in self.seeds]
@@ -88,9 +88,9 @@ class GhostSettings(StochasticSettings, Subproblem):
 
     Attributes:
         step_size: (alpha_0); decay: (alpha_hat), of ``alpha <- alpha (1 - decay alpha)``.
-        success: (p_0), of the geometric distribution.
-        renormalised: weigh levels by their chances given that none is larger than the largest group admits; the paper's
-            weights leave a small bias.
+        success: (p_0), parameter of the geometric distribution.
+        renormalised: divide by P(N | N <= largest level) in place of P(N). The paper divides by P(N), which leaves a
+            small bias once large levels are redrawn.
     """
 
     step_size: PositiveFloat = 0.05
@@ -131,7 +131,7 @@ class GhostSteps:
         x += x.dtype.type(state["alpha"]) * d.astype(x.dtype)
 
     def _multilevel(self, problem: Sampled, streams: LevelDraws, draws: list[Draw], x: Array) -> Array:
-        """The estimate of every run; runs of one level are computed together."""
+        """Return the estimate of every run; runs of one level are computed together."""
         # d(x_k; X^1) of equation (9), from one row of the objective and one of each group
         singles = np.stack([draw.objective[:1] for draw in draws]), np.stack([draw.strata[:, :1] for draw in draws])
         d = self._direction(problem, problem.gradient(x, singles[0]), *problem.constraints(x, singles[1]))
@@ -154,7 +154,7 @@ class GhostSteps:
         return d
 
     def _halves_and_joint(self, problem: Sampled, g: Array, values: Array, pull_back: PullBack) -> tuple[Array, Array]:
-        """Mean direction of the two halves, and the direction of all rows, whose means are those of the halves'."""
+        """Return the mean direction of the two halves, and the direction of all rows."""
         # each half is a batch of its own; gradients and values of all J rows are the means of those of the halves
         halves = self._direction(problem, g, values, pull_back)
 

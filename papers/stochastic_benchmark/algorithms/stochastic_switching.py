@@ -43,7 +43,7 @@ class StochasticSwitchingSettings(StochasticSettings):
 
 @dataclass(frozen=True)
 class SwitchingSteps:
-    """Steps of several runs at once, each on rows of its own; the compiled steps of other families are on all rows."""
+    """Steps of SSw for several runs at once, each on its own drawn rows."""
 
     settings: StochasticSwitchingSettings
 
@@ -52,7 +52,7 @@ class SwitchingSteps:
         return with_two_draws(len(problem.X), problem.strata, self.settings, seeds)
 
     def start(self, problem: Sampled, x: Array) -> State:
-        """State before the first step; ``objective_steps`` counts those on the objective."""
+        """Return the state before the first step; ``objective_steps`` counts the steps on the objective."""
         zero = np.zeros(len(x))
         return {"x": x.copy(), "objective_steps": zero, "taken": zero.copy(), "rows": zero.copy()}
 
@@ -63,7 +63,7 @@ class SwitchingSteps:
         return steps.tolerance_at(in_pass, settings.tolerance, settings.tolerance_decay, settings.decay_start)
 
     def step(self, problem: Sampled, streams: Streams | None, state: State, k: int) -> None:
-        """Take one step of every run; ``taken`` is its length."""
+        """Take one step of every run; ``taken`` becomes its length eta_k."""
         objective, draw_1, draw_2 = (
             (None, None, None) if streams is None else (stream.drawn_at(k) for stream in streams)
         )
@@ -81,6 +81,7 @@ class SwitchingSteps:
             worst = steps.largest(again).astype(again.dtype)
             x[off] -= x.dtype.type(self.settings.constraint_step) * pull_back(worst)
         state["objective_steps"] += holds
+        # eta_k, from which the output draws tau with P(tau = k) = eta_k / sum eta (Algorithm 3, line 14)
         state["taken"] = np.where(holds, self.settings.objective_step, self.settings.constraint_step)
         if draw_1 is not None and objective is not None:
             state["rows"] += draw_1[0].size + np.where(holds, objective.shape[1], draw_1[0].size)

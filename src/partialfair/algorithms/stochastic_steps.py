@@ -85,7 +85,7 @@ def tolerance_at(k: int, tolerance: float, decay: float, decay_start: int) -> fl
 
 
 def seems_feasible(values: Array, tolerance: Any, axis: int = -1) -> Array:
-    """Return whether ``max_i c_i <= eps_k``: then a step is on the loss, else on the constraint of :func:`largest`."""
+    """Return whether ``max_i c_i <= eps_k``; if so the step is on the loss, otherwise on the largest constraint."""
     return (values <= tolerance).all(axis=axis, keepdims=True)
 
 
@@ -138,7 +138,7 @@ def perturbed_move(
         penalty: (rho); slack_step: (tau); slack_bound: (u_max); dual_step: (gamma_0); decay: (kappa).
         axis: that of the constraints.
     """
-    # equation (11) and the step size below it; lambda - mu = rho (G + u) is what the constraint misses
+    # equation (11) and the gamma_k of line 5; lambda - mu = rho (G + u) is rho times the constraint's residual
     apart = dual - centre
     delta = decay / (k + 1)
     gamma = (penalty * delta / ((apart**2).sum(axis=axis, keepdims=True) + 1)).clip(max=dual_step)

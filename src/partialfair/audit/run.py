@@ -1,4 +1,4 @@
-"""The audit itself: rows in, result out."""
+"""Compute the audit of scores: check the rows, measure all pairs of groups, apply the gates."""
 
 import warnings
 from collections.abc import Mapping
@@ -22,12 +22,12 @@ from partialfair.metrics.ranks import Counts
 from partialfair.metrics.uncertainty import check_level
 from partialfair.plugins import did_you_mean
 
-MIN_GROUP_SIZE = 30
-CURVE_COLUMNS = 2000
+MIN_GROUP_SIZE = 30  # rows below which a group is not compared
+CURVE_COLUMNS = 2000  # points of the rank curve per compared group
 MOST_GROUPS = 50
-"""Groups that are compared at most: the pairs grow with the square, and nobody reads 2,000 of them."""
+"""Largest number of groups that are compared: 50 groups make 1,225 pairs, and the pairs grow with the square."""
 ROUNDING = 1e-12
-"""A value this near to its limit is the limit: equal in exact arithmetic, they differ in the last bits."""
+"""Distance at which a value counts as equal to its limit, since equal numbers may differ in the last bits."""
 
 
 def audit_scores(
@@ -65,17 +65,18 @@ def audit_scores(
         interval: disjoint pairs of ranks (their union is audited), or one such list per group, in the order of
             the groups' names as texts ("10" before "2"). The whole range [0, 1] is always reported besides.
         threshold: decision threshold; by default 0.5 if all scores lie in [0, 1], else 0. Metrics of decisions are not
-            estimable where it is not finite or lies outside the interval in both groups.
+            estimable if the threshold is not finite, or if it lies outside the interval in both groups and on the same
+            side of it.
         positive: the label that counts as positive; by default the larger of two numbers, or of two texts the later one
             in the alphabet.
         gates: largest allowed violation by metric name, for instance ``{"sp": 0.1}``; under ``selection_ratio`` the
-            smallest allowed ratio of selection rates. A metric that is not estimable for every pair that is compared
-            fails its gate.
+            smallest allowed ratio of selection rates. A gate fails if its metric cannot be estimated for one or more
+            of the compared pairs.
         min_group_size: see above; at least 2.
-        weights: (n,) weight of each row, at least 0; by default 1 each. A weight is as many equal rows in every number
-            of the audit but the intervals, which take the rows as a sample: their size is Kish's effective number of
-            rows, (sum w)^2 / sum w^2. Groups of few rows are told by their rows, whatever the weights.
-        confidence_intervals: whether to compute those of violations and of the quality of all rows.
+        weights: (n,) weight of each row, at least 0; by default 1 each. A weight counts as that many equal rows in
+            every estimate. Confidence intervals use Kish's effective number of rows, (sum w)^2 / sum w^2.
+            ``min_group_size`` refers to the unweighted rows.
+        confidence_intervals: whether to compute the intervals of the violations and of the quality metrics.
         level: level of the intervals.
         replicates, seed: deprecated, as intervals are no longer from resamples; ``replicates=0`` is
             ``confidence_intervals=False``.
@@ -99,7 +100,7 @@ def audit_scores(
         )
         confidence_intervals = confidence_intervals and replicates != 0
     check_settings({} if gates is None else gates, min_group_size, level)
-    # Plain numbers, whatever the library that they are from: JSON knows no others.
+    # plain numbers for JSON, also where a limit is a number of NumPy
     gates = {name: float(limit) for name, limit in (gates or {}).items()}
     min_group_size, level = int(min_group_size), float(level)
     if threshold is not None and (isinstance(threshold, bool) or not isinstance(threshold, Real)):
@@ -166,7 +167,8 @@ def _measured(
 
 
 def _of_sample(sample: Sample, pooled: Sample, compared: NDArray[np.int64]) -> dict[str, Any]:
-    """Return the entries of the result that depend on the rows and the groups compared alone, which ``pooled`` has."""
+    """Return the entries of the result that depend on the rows and the compared groups alone; ``pooled`` has these."""
+    # lines 2 k and 2 k + 1 of the table are the labels of group k
     tally = pooled.tally.binned(CURVE_COLUMNS * len(compared))
     count = (tally.count[0::2] + tally.count[1::2])[: len(compared)]
     above = np.concatenate([np.zeros((len(count), 1), np.int64), np.cumsum(count, axis=1)], axis=1)
@@ -235,7 +237,7 @@ def check_settings(gates: Mapping[str, float], min_group_size: int, level: float
 
 
 def _gate(name: str, limit: float, measurement: Measurement, lines: list[GroupLine]) -> Gate:
-    """Hold a metric against its limit; what was not measured, of all pairs that are compared, does not pass."""
+    """Compare a metric with its limit; a metric that is not estimable for some compared pair fails."""
     pair = None if measurement.pair is None else (lines[measurement.pair[0]].name, lines[measurement.pair[1]].name)
     small = [line.name for line in lines if line.reason]
     verb = "is" if len(small) == 1 else "are"

@@ -1,4 +1,4 @@
-"""One stochastic gradient step of the penalty baselines on the quadratic pair loss, for many runs at once.
+"""Stochastic gradient descent of the baselines on the quadratic pair loss, for many runs at once.
 
 The pair losses of a batch are taken over all its pairs, from batch means and variances. Sets and pairs are those of
 :mod:`partialfair.kernels.pair_minimax`; arrays hold R independent runs in their last axis.
@@ -11,7 +11,7 @@ from partialfair.kernels.elementary import exp
 from partialfair.kernels.pair_minimax import PAIR_N, PAIR_P, ROW, descend, gather_scores
 
 PLAIN, PROXY, CORRELATION, SWAP = 0, 1, 2, 3
-"""What is added to f0: nothing, the proxy constraints by their multipliers, the correlation with the group.
+"""Terms added to f0: none, the proxy constraints by their multipliers, the correlation with the group.
 
 SWAP has the proxy constraints, too, with weights that a player without swap regret chooses (:func:`swap_weights`).
 """
@@ -76,8 +76,7 @@ def proxy_multipliers(scores, cells, table, multipliers, kappa, eta, cap):
     if not batch_gap(scores, cells, table, delta):
         return False
     for r in range(runs):
-        # the two constraints Delta <= kappa and -Delta <= kappa; the true gap drives the multipliers, its proxies the
-        # weights
+        # constraints Delta <= kappa and -Delta <= kappa: the true gap moves the multipliers, its proxies the weights;
         # lambda <- clip(lambda + eta (+-(AUC_1 - AUC_2) - kappa), 0, cap)
         up = multipliers[0, r] + eta[r] * (delta[r] - kappa[r])
         down = multipliers[1, r] + eta[r] * (-delta[r] - kappa[r])
@@ -260,7 +259,7 @@ def linear_descent(
         gather_scores(starts, columns, entries, rows, weights, scores)
         penalty_step(kind, scores, cells, table, multipliers, amount, eta, c1, c2, cap, residual)
         descend(starts, columns, entries, rows, weights, residual, eta, radius)
-        # running sum of the iterates, whose mean is a candidate, too
+        # running sum of the iterates; their mean is a candidate, too
         for j in range(p):
             for r in range(runs):
                 mean[j, r] += weights[j, r]

@@ -1,7 +1,7 @@
-"""One step of stochastic mirror descent on the min-max form of AUC-constrained AUC maximisation, for many runs at once.
+"""Stochastic mirror descent on the min-max form of AUC-constrained AUC maximisation, for many runs at once.
 
-The problem (AUC fairness paper, Lemma 1 and section 4): five ordered pairs (P, N) of six sets, D+ = 0, D- = 1,
-G1 = 2, G1' = 3, G2 = 4, G2' = 5; pair 0 makes the objective f0, pairs 1 and 2 the constraint f1, pairs 3 and 4 f2.
+The method is Algorithm 2 of the AUC fairness paper. The problem (Lemma 1, section 4): five ordered pairs (P, N) of six
+sets, D+ = 0, D- = 1, G1 = 2, G1' = 3, G2 = 4, G2' = 5. Pair 0 makes f0, pairs 1 and 2 make f1, pairs 3 and 4 make f2.
 Per pair there are two minimised scalars a, b and a maximised alpha; per row one weight y of the simplex. All arrays
 hold R independent runs in their last axis, which share the batch.
 """
@@ -12,6 +12,8 @@ from partialfair.kernels.compiled import kernel
 from partialfair.kernels.elementary import exp
 
 # Equations (11) to (13): f0 has the pair (D+, D-), f1 (G1', G1) and (G2, G2'), f2 (G2', G2) and (G1, G1').
+# The vector G below (22) prints pairs 1 to 4 with P and N exchanged. As G_{P,N} = -G_{N,P} and the interval of alpha is
+# symmetric, only the signs of those alphas differ.
 PAIR_P = np.array([0, 3, 4, 5, 2])
 PAIR_N = np.array([1, 2, 5, 4, 3])
 ROW = np.array([0, 1, 1, 2, 2])
@@ -29,9 +31,8 @@ def dual_step(values, gaps, y, alpha, tau, weight, bound):
         y, alpha: (3,) and (5,) the old point; overwritten by the new one.
         tau: step; weight: K of the mirror map; bound: I.
     """
-    # Equation (32): alpha_m minimises -alpha G_m + alpha^2 + (alpha - alpha_m)^2 / tau over [-I, I], mu_m is the
-    # minimum.
-    # alpha_m = clip((tau G_m + 2 alpha_m) / (2 tau + 2), -I, I); mu_k gathers what its pairs leave to y_k
+    # Equation (32): -alpha G_m + alpha^2 + (alpha - alpha_m)^2 / tau has its minimum over [-I, I], mu_m, at the point
+    # clip((tau G_m + 2 alpha_m) / (2 tau + 2), -I, I). The code adds the mu_m of the pairs of row k to one mu_k.
     mu = np.zeros(3)
     for m in range(5):
         new = (tau * gaps[m] + 2.0 * alpha[m]) / (2.0 * tau + 2.0)
@@ -54,7 +55,7 @@ def dual_step(values, gaps, y, alpha, tau, weight, bound):
 
 @kernel
 def upper_bound(u, v, bound):
-    """Lemma 4: ``max over y, alpha of <y, u> + sum_m y_row(m) (alpha_m v_m - alpha_m^2)``, exactly; one run.
+    """Lemma 4 without its proximal term: ``max_(y, alpha) <y, u> + sum_m y_row(m) (alpha_m v_m - alpha_m^2)``; one run.
 
     Args:
         u: (3,) averaged values; v: (5,) averaged gaps; bound: I.
@@ -69,7 +70,7 @@ def upper_bound(u, v, bound):
 
 @kernel
 def set_moments(scores, cells, sets, mean_h, mean_h2):
-    """Means over the batch of ``w``, ``w h``, ``w h^2``, with the scores h and the sets' weights w.
+    """Compute the batch means of ``w``, ``w h`` and ``w h^2``, with the scores h and the sets' weights w.
 
     Args:
         scores: (B, R) scores of the batch; cells: (B,) cell codes.
@@ -131,7 +132,7 @@ def minimax_step(
         # F of equation (22): F_0 - r, F_1 + F_2 - 1 - kappa, F_3 + F_4 - 1 - kappa; the F_m are added below
         values[0], values[1], values[2] = -level[r], -limit[r], -limit[r]
         far = 0.0
-        # Lemma 1 for pair m of sets P and N in row k, with E_P the mean over P weighted by its share of the batch:
+        # Lemma 1 for pair m in row k, with E_P[u] the batch estimate (1 / B) sum_i u_i 1[i in P] / Pr(P):
         #   F_k += c1 (c2^2 + E_P[(h - a)^2 - 2 c2 h] + E_N[(h - b)^2 + 2 c2 h]),
         #   G_m = 2 sqrt(c1) (E_P[h] - E_N[h]).
         for m in range(5):
@@ -165,7 +166,7 @@ def minimax_step(
             new_b = (bm - eta[r] * by_b + eta[r] * prox * b0[m, r]) / shrink
             a[m, r] = min(max(new_a, -bound), bound)
             b[m, r] = min(max(new_b, -bound), bound)
-        # numerators and denominator of the averages u, v of equation (36), weighted by tau as in (26)
+        # sums of the averages u, v of (36), weighted by tau as in (26); (36) prints no tau in the numerators
         if sums.shape[0] > 0:
             sums[0, r] += tau[r]
             for k in range(3):
@@ -259,8 +260,7 @@ def oracle(
     for t in range(steps):
         rows = batches[t]
         for r in range(runs):
-            # eta_t = c / sqrt(t + 1) (appendix E.3); tau_t = K eta_t with the K of the mirror map, which the paper
-            # leaves open
+            # appendix E.3 gives eta_t = c / sqrt(t + 1) and no tau_t; here tau_t = K eta_t, with K of the mirror map
             eta[r] = c[r] / np.sqrt(t + 1.0)
             tau[r] = weight * eta[r]
         for i in range(batch):

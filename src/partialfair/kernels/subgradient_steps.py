@@ -4,9 +4,8 @@ Two methods of the Partial fairness paper, appendices G.4 and G.7, work on ``f_i
 Regularization descends ``f0 + weight max_i f_i``, and SSG direct applies the switching rule to the f_i. A
 "subgradient" of f_i is one of its convex part minus one of its concave part.
 
-The loop stands apart from :mod:`partialfair.kernels.switching_steps`, with which it shares the passes over
-the rows: there the concave parts are linear in the parameters and enter the gradient directly, here they enter by the
-rows, and the best point is one for a tolerance that falls.
+:mod:`partialfair.kernels.switching_steps` is a separate loop: there f-_i is linear in the parameters and its slope is
+precomputed. Here its subgradient is taken from the rows at every step, and the tolerance may fall.
 """
 
 import numpy as np
@@ -64,13 +63,13 @@ def subgradient_steps(
     A column either descends ``f0 + weight max_i f_i`` by a constant step, or switches: with
     ``eps = static + diminishing / (t + 1)`` at step t, it steps ``eps / |g|^2`` along the loss gradient where no
     f_i exceeds eps, and ``f_i / |g|^2`` along a subgradient of the largest f_i elsewhere. Only a switching column
-    remembers a point: the one of lowest loss among those within eps, where one that a smaller eps has overtaken
-    gives way to the next that is within.
+    remembers a point: the one of lowest loss among those within eps. A remembered point that exceeds the present eps is
+    replaced by the next point within eps, even at a higher loss.
 
     Args:
         design: (codes, dense, dense_columns, starts, subset_group, members) of the rows.
         y: (n,) labels, float32, in the order of the design.
-        aux_index, shift: of the program.
+        aux_index, shift: index of the auxiliary and shift of every threshold of the program.
         convex, concave: (weight, subset, threshold, constant) tables of the program.
         params: (C, R, d+1) current parameters; aux: (C, P) current auxiliaries.
         best: (loss (C,), largest f_i (C,), params (C, R, d+1), aux (C, P)) of the remembered points.
@@ -79,7 +78,7 @@ def subgradient_steps(
         taken: (C,) steps taken so far; advanced.
         steps: steps to take.
         work: (scores (C, n), residual (C, n)), float32.
-        alone: whether eight columns are computed as each would be alone.
+        alone: whether each of eight columns must give exactly the result of the one-column kernel.
     """
     starts, members = design[3], design[5]
     weight, constant, static, diminishing = rule
@@ -117,7 +116,7 @@ def subgradient_steps(
                 factor = weight[c]
                 logistic(scores[c], y, 1.0 / y.size, residual[c])
             else:
-                # SSG, Algorithm 3, lines 4 to 7, with eps_t = static + diminishing / (t + 1)
+                # SSG, Algorithm 3, lines 4 to 10, with eps_t = static + diminishing / (t + 1)
                 eps = static[c] + diminishing[c] / (taken[c] + 1)
                 if worst <= eps:
                     loss = logistic(scores[c], y, 1.0 / y.size, residual[c])

@@ -10,8 +10,10 @@ A step from v, with the tolerance eps of Algorithm 2, is
     g_max(v) <= eps:  v <- v - eps / |h|^2 h,          h the gradient of f0; v is kept if f0(v) is the least yet
     g_max(v) >  eps:  v <- v - g_max(v) / |h|^2 h,     h a subgradient of the largest majorant
 
-Columns are configurations (tolerances, starts); each has an anchor of its own.
-:mod:`partialfair.kernels.subgradient_steps` steps on the constraints themselves.
+The loss needs no majorant (g_0 = f_0), since it is convex. Columns are configurations (tolerances, starts), each with
+its own anchor. :mod:`partialfair.kernels.subgradient_steps` steps on the constraints themselves. Shapes: C columns, n
+rows, d features, G groups, R parameter rows, P auxiliaries, S subsets, Q thresholds, m constraints, J terms per
+constraint, L alternatives per term, E entries of the coded table.
 """
 
 import numpy as np
@@ -70,7 +72,7 @@ def largest_majorant(convex, concave, anchor_choice, means, linear, chosen, work
 
 @kernel
 def subtract_linearisation(i, concave, choice, slope, fraction, aux_index, subset_group, gradient, aux_gradient):
-    """Take the slope of f-_i at the anchor from the gradients by each group's weights (G, d+2) and auxiliaries (P,).
+    """Subtract the slope of f-_i at the anchor from the gradients by group weights (G, d+2) and auxiliaries (P,).
 
     The hinge mean ``mean max(s - t, 0)`` has ``slope`` (d+1,) by the weights and ``-fraction`` by its threshold t.
     """
@@ -94,16 +96,16 @@ def switching_steps(
     Args:
         design: (codes, dense, dense_columns, starts, subset_group, members) of the rows.
         y: (n,) labels, float32, in the order of the design.
-        aux_index, shift: of the program.
+        aux_index, shift: index of the auxiliary and shift of every threshold of the program.
         convex, concave: (weight, subset, threshold, constant) tables of the program, the constants (C, m, J, L) one
             table per column: columns may differ in the slack of their constraints.
         anchor: (choice (C, m, J), offset (C, S, Q), slope (C, S, Q, d+1), fraction (C, S, Q)).
         params: (C, R, d+1) current parameters; aux: (C, P) current auxiliaries.
         best: (loss (C,), params (C, R, d+1), aux (C, P)) of the best point with no majorant above eps.
         tolerance: (C,) eps of each column.
-        active: (C,) columns to move.
+        active: (C,) columns to move; steps: inner steps to take, at most what is left of T.
         work: (scores (C, n), residual (C, n)), float32.
-        alone: whether eight columns are computed as each would be alone.
+        alone: whether each of eight columns must give exactly the result of the one-column kernel.
     """
     starts, subset_group, members = design[3], design[4], design[5]
     anchor_choice, offset, slope, fraction = anchor

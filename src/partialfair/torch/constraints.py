@@ -26,12 +26,12 @@ Table = tuple[Tensor, Tensor, Tensor]
 class BatchConstraint(nn.Module):  # type: ignore[misc]
     """Values ``f`` (m,) of the constraints ``f <= 0`` of a family, on the scores of a batch.
 
-    It has tensors of its own in place of :class:`~partialfair.constraints.stratum_means.HingeMeans`, whose tables it
-    reads: values have to keep the graph of the scores and stay on their device, and a batch may lack a stratum.
+    The module keeps its own tensors instead of using :class:`~partialfair.constraints.stratum_means.HingeMeans`: values
+    must keep the graph of the scores and stay on their device, and a batch may lack a stratum.
 
     Families with thresholds (partial statistical parity) have them as a parameter ``thetas``: pass ``parameters()`` to
-    the optimiser together with those of the network. Rows of a group (or of a label of a group) that a batch lacks say
-    nothing; constraints on them are 0 for that batch.
+    the optimiser together with those of the network. Constraints on a group, or on a label of a group, without rows in
+    the batch have the value 0 for that batch.
 
     Args:
         n_groups: number of groups, at least 2.
@@ -44,10 +44,10 @@ class BatchConstraint(nn.Module):  # type: ignore[misc]
         grid: number of ranks of partial statistical parity.
         width: scores between which the smoothed share rises from 0 to 1; below 1 it is nearer to the indicator.
         process_group: replicas of a data-parallel training that each have a part of the batch, for instance
-            ``torch.distributed.group.WORLD``. Values are then those of all their rows together, also where a replica
-            lacks a group, and their derivatives those that a mean over the replicas makes right
-            (``DistributedDataParallel``). Every replica has to call the constraint as often as the others. ``None`` for
-            the rows of this process alone.
+            ``torch.distributed.group.WORLD``. Values are those of the rows of all replicas, also where a replica lacks
+            a group. Derivatives are scaled so that the mean over replicas, which ``DistributedDataParallel`` takes, is
+            the derivative by all rows. All replicas must call the constraint equally often. ``None`` for the rows of
+            this process alone.
 
     Attributes:
         thetas: (P,) thresholds; empty for families without.
@@ -77,7 +77,7 @@ class BatchConstraint(nn.Module):  # type: ignore[misc]
             raise ConfigError(f"kappa is {kappa!r}; use a number, the tolerance")
         if isinstance(n_groups, bool) or not isinstance(n_groups, int | np.integer) or n_groups < 2:
             raise ConfigError(f"n_groups is {n_groups!r}; use a whole number of groups, at least 2")
-        # One row of every group and label says which stratum such rows belong to, and what the constraints are.
+        # one row per group and label suffices to read off the constraints and the stratum of such rows
         group, label = np.repeat(np.arange(n_groups), 2).astype(np.int16), np.tile([-1.0, 1.0], n_groups)
         options = {"interval": interval, "kappa": kappa, "kappa_scale": kappa_scale, "grid": grid}
         means = sampled(built(constraint, group, label, **options))
@@ -89,26 +89,26 @@ class BatchConstraint(nn.Module):  # type: ignore[misc]
         self.process_group = process_group
         self.of_losses = isinstance(means, LossMeans)
         self.thetas = nn.Parameter(torch.as_tensor(means.start * width, dtype=torch.get_default_dtype()))
-        member = np.zeros((2 * n_groups, means.n_strata))
+        in_stratum = np.zeros((2 * n_groups, means.n_strata))
         stratum = means.row_stratum
-        member[stratum >= 0, stratum[stratum >= 0]] = 1
-        self.needs_labels = self.of_losses or bool((member[::2] != member[1::2]).any())
-        self._register("member", _floats(member))
+        in_stratum[stratum >= 0, stratum[stratum >= 0]] = 1
+        self.needs_labels = self.of_losses or bool((in_stratum[::2] != in_stratum[1::2]).any())
+        self._register("in_stratum", _floats(in_stratum))
         if isinstance(means, LossMeans):
             sides, n_features = _loss_sides(means), 1
         else:
             program: HingeProgram = means.program  # type: ignore[attr-defined]
             sides, n_features = (program.convex, program.concave), program.shift.size
-            self._register("moves", torch.as_tensor(np.maximum(program.aux_index, 0)))
-            self._register("moving", _floats(program.aux_index != NONE))
+            self._register("theta_index", torch.as_tensor(np.maximum(program.aux_index, 0)))
+            self._register("has_theta", _floats(program.aux_index != NONE))
             self._register("shift", _floats(program.shift * width))
         scale = 1.0 if self.of_losses else width
         for name, values in zip(_PARTS, _table(sides, scale, means.n_strata, n_features), strict=True):
             self._register(name, values)
-        self._register("used", _floats(_used(sides, means.n_strata)))
+        self._register("uses_stratum", _floats(_uses_stratum(sides, means.n_strata)))
 
     def forward(self, scores: Tensor, group: Tensor, y: Tensor | None = None) -> Tensor:
-        """Values (m,) of scores (n,), group codes (n,) and, for families that look at labels, labels (n,).
+        """Return values (m,) for scores (n,), group codes (n,) and, for families that look at labels, labels (n,).
 
         Args:
             scores: scores with their graph, one column at most.
@@ -116,8 +116,8 @@ class BatchConstraint(nn.Module):  # type: ignore[misc]
             y: labels 0 and 1, or -1 and 1, of any type.
 
         Raises:
-            DataError: scores, groups or labels that are no tensor of such numbers or missing, lengths that differ, or a
-                code out of range.
+            DataError: scores, groups or labels are missing or no tensor of such numbers, lengths differ, or a code is
+                out of range.
         """
         convex, concave = self.convex_parts(scores, group, y)
         return convex - concave
@@ -125,7 +125,7 @@ class BatchConstraint(nn.Module):  # type: ignore[misc]
     def convex_parts(
         self, scores: Tensor, group: Tensor, y: Tensor | None = None, thetas: Tensor | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Two functions (m,), convex in scores and thresholds, whose difference the values are.
+        """Return two functions (m,), convex in scores and thresholds, whose difference gives the values.
 
         Shares are counted in single precision at least, also under ``autocast``: in half precision they would be off
         by a hundredth.
@@ -146,36 +146,36 @@ class BatchConstraint(nn.Module):  # type: ignore[misc]
     ) -> tuple[Tensor, Tensor]:
         cells, positive = self._cells(scores, group, y)
         wrong = f"group codes must lie in 0..{self.n_groups - 1}; pass n_groups as large as they go"
-        # A GPU would notice a wrong place too late, and then serve this process no more.
-        if cells.is_cuda and bool(((cells < 0) | (cells >= len(self.member))).any()):
+        # on a GPU an index out of range would end the CUDA context, so it is checked first
+        if cells.is_cuda and bool(((cells < 0) | (cells >= len(self.in_stratum))).any()):
             raise DataError(wrong)
         try:
-            member = self.member.index_select(0, cells).to(scores.dtype)  # (n, S)
+            in_stratum = self.in_stratum.index_select(0, cells).to(scores.dtype)  # (n, S)
         except (IndexError, RuntimeError) as error:
             raise DataError(wrong) from error
-        counts = self._over_replicas(member.sum(dim=0))
+        counts = self._over_replicas(in_stratum.sum(dim=0))
         if positive is not None and self.of_losses:
             target = positive.to(scores.dtype)
             features = nn.functional.binary_cross_entropy_with_logits(scores, target, reduction="none")[:, None]
         else:
             thetas = self.thetas if thetas is None else thetas
-            thresholds = thetas[self.moves] * self.moving + self.shift if thetas.numel() else self.shift
+            thresholds = thetas[self.theta_index] * self.has_theta + self.shift if thetas.numel() else self.shift
             features = torch.relu(scores[:, None] - thresholds.to(scores.dtype))
         complete = bool(counts.all())
-        means = self._over_replicas(member.T @ features) / (counts if complete else counts.clamp(min=1))[:, None]
-        alternatives = nn.functional.pad(means.reshape(-1), (0, 1))[self.place] + self.constant  # (2 m, J, L)
+        means = self._over_replicas(in_stratum.T @ features) / (counts if complete else counts.clamp(min=1))[:, None]
+        alternatives = nn.functional.pad(means.reshape(-1), (0, 1))[self.mean_index] + self.constant  # (2 m, J, L)
         alternatives = alternatives.squeeze(2) if alternatives.shape[2] == 1 else alternatives.amax(dim=2)
         sides = (self.weight * alternatives).sum(dim=1).view(2, -1)
         if not complete:
-            sides = sides * (self.used @ (counts == 0).to(self.used.dtype) == 0)
+            sides = sides * (self.uses_stratum @ (counts == 0).to(self.uses_stratum.dtype) == 0)
         return sides[0], sides[1]
 
     def violation(self, scores: Tensor, group: Tensor, y: Tensor | None = None) -> Tensor:
-        """Largest value of a batch, not below 0."""
+        """Return the largest constraint value of a batch, at least 0."""
         return self(scores, group, y).max().clamp(min=0)
 
     def signed(self, scores: Tensor, group: Tensor, y: Tensor | None = None) -> Tensor:
-        """Signed gaps h (m / 2,) of constraints that come in pairs, ``h <= slack`` and ``-h <= slack``.
+        """Return the signed gaps h (m / 2,) of constraints that come in pairs, ``h <= slack`` and ``-h <= slack``.
 
         Args:
             scores, group, y: see :meth:`forward`.
@@ -183,7 +183,7 @@ class BatchConstraint(nn.Module):  # type: ignore[misc]
         Raises:
             ConfigError: the family has constraints without an opposite one.
         """
-        upper, lower, _ = self._pairs
+        upper, lower, _ = self._opposite_bounds
         values = self(scores, group, y)
         return (values[upper] - values[lower]) / 2
 
@@ -194,13 +194,13 @@ class BatchConstraint(nn.Module):  # type: ignore[misc]
         Raises:
             ConfigError: see :meth:`signed`.
         """
-        return self._pairs[2]
+        return self._opposite_bounds[2]
 
     @cached_property
-    def _pairs(self) -> Table:
-        """Numbers (m / 2,) of the constraints above and below, and the tolerances.
+    def _opposite_bounds(self) -> Table:
+        """Return the indices (m / 2,) of upper and lower bounds and their slacks.
 
-        Two constraints are opposite if their sum is the same number at all scores: three random tables of scores tell.
+        Two constraints are opposite if their sum is constant in the scores, which three random score tables test.
         """
         draw = torch.Generator().manual_seed(0)
         codes = torch.arange(self.n_groups).repeat_interleave(8)
@@ -220,13 +220,13 @@ class BatchConstraint(nn.Module):  # type: ignore[misc]
             raise ConfigError("these constraints are no pairs of opposite bounds on a gap; use their values")
         upper, lower = torch.nonzero(opposite.triu()).T
         slack = -sums[upper, lower, 0] / 2
-        return upper.to(self.place.device), lower.to(self.place.device), slack.to(self.weight)
+        return upper.to(self.mean_index.device), lower.to(self.mean_index.device), slack.to(self.weight)
 
     def _over_replicas(self, sums: Tensor) -> Tensor:
-        """Sums over the rows of all replicas.
+        """Return the sums over the rows of all replicas.
 
-        The derivative is that of this replica's rows times the number of replicas: a mean of derivatives over the
-        replicas, as data-parallel training takes it, is then the derivative by all rows.
+        The derivative is that of this replica's rows times the number of replicas. The mean of derivatives over the
+        replicas, which data-parallel training takes, is then the derivative by all rows.
         """
         if self.process_group is None:
             return sums
@@ -235,7 +235,7 @@ class BatchConstraint(nn.Module):  # type: ignore[misc]
         return total + replicas * (sums - sums.detach())
 
     def _cells(self, scores: Tensor, group: Tensor, y: Tensor | None) -> tuple[Tensor, Tensor | None]:
-        """Group and label (n,) of every row as one number, and whether the label is positive."""
+        """Return group and label (n,) of every row as one number, and whether the label is positive."""
         for name, column in (("group", group), ("y", y)):
             if column is not None and not isinstance(column, Tensor):
                 raise DataError(
@@ -260,10 +260,10 @@ class BatchConstraint(nn.Module):  # type: ignore[misc]
 
 
 def _positive(y: Tensor, dtype: torch.dtype) -> Tensor:
-    """Whether labels (n,), 0 and 1 or -1 and 1, are 1.
+    """Tell which labels (n,), 0 and 1 or -1 and 1, are 1.
 
     Raises:
-        DataError: other labels, for instance smoothed ones: 0.05 is no positive label.
+        DataError: other labels, for instance smoothed labels such as 0.05.
     """
     if y.dtype == torch.bool:
         return y
@@ -276,13 +276,13 @@ def _positive(y: Tensor, dtype: torch.dtype) -> Tensor:
     return positive
 
 
-_PARTS = ("weight", "place", "constant")
+_PARTS = ("weight", "mean_index", "constant")
 
 
 def _table(sides: tuple[Side, Side], width: float, n_strata: int, n_features: int) -> Table:
-    """Weights (2 m, J), places in the flat means (S Q + 1,) and constants (2 m, J, L) of both parts at a width."""
+    """Return weights (2 m, J), indices into the flat means (S Q + 1,) and constants (2 m, J, L) of both parts."""
     terms, choices = (max(side.subset.shape[axis] for side in sides) for axis in (1, 2))
-    weights, places, constants = [], [], []
+    weights, mean_indices, constants = [], [], []
     for side in sides:
         m, more_terms, more_choices = len(side.weight), terms - side.subset.shape[1], choices - side.subset.shape[2]
         positions = np.where(side.subset == NONE, n_strata * n_features, side.subset * n_features + side.threshold)
@@ -290,21 +290,22 @@ def _table(sides: tuple[Side, Side], width: float, n_strata: int, n_features: in
         wide = ((0, 0), (0, more_terms), (0, 0))
         weights.append(np.pad(side.weight / width, wide[:2]))
         constants.append(np.pad(constant * width, wide))
-        places.append(np.pad(positions, (*wide[:2], (0, more_choices)), constant_values=n_strata * n_features))
-    return _floats(np.concatenate(weights)), torch.as_tensor(np.concatenate(places)), _floats(np.concatenate(constants))
+        mean_indices.append(np.pad(positions, (*wide[:2], (0, more_choices)), constant_values=n_strata * n_features))
+    indices = torch.as_tensor(np.concatenate(mean_indices))
+    return _floats(np.concatenate(weights)), indices, _floats(np.concatenate(constants))
 
 
-def _used(sides: tuple[Side, Side], n_strata: int) -> Any:
-    """Which strata (m, S) a constraint looks at."""
-    used = np.zeros((len(sides[0].weight), n_strata), bool)
+def _uses_stratum(sides: tuple[Side, Side], n_strata: int) -> Any:
+    """Tell which strata each constraint uses, (m, S)."""
+    uses_stratum = np.zeros((len(sides[0].weight), n_strata), bool)
     for side in sides:
         rows, _, _ = np.nonzero(side.subset >= 0)
-        used[rows, side.subset[side.subset >= 0]] = True
-    return used
+        uses_stratum[rows, side.subset[side.subset >= 0]] = True
+    return uses_stratum
 
 
 def _loss_sides(means: LossMeans) -> tuple[Side, Side]:
-    """Positive entries of the matrix, and negative ones with the slack."""
+    """Return a side of the positive entries of the matrix, and a side of the negative entries with the slack."""
 
     def side(weights: Any, slack: float) -> Side:
         terms: list[list[Term]] = [
@@ -317,12 +318,12 @@ def _loss_sides(means: LossMeans) -> tuple[Side, Side]:
 
 
 def is_finite(value: Any) -> bool:
-    """Whether a setting is a finite number."""
+    """Tell whether a setting is a finite number."""
     return isinstance(value, int | float | np.number) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _full_labels(labels: Sequence[str]) -> tuple[str, ...]:
-    """Labels in full: "... <= b" goes on from the label before it."""
+    """Return the labels in full: "... <= b" continues the label before it."""
     full: list[str] = []
     for label in labels:
         full.append(full[-1].rpartition(" >= ")[0] + label.removeprefix("...") if label.startswith("...") else label)

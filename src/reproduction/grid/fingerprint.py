@@ -1,8 +1,9 @@
-"""What each result should have been made from: said once, asked by rules, jobs, verification and, by the rules, DVC.
+"""What each result has to be made from: code hash, settings and input files.
 
-A result is up to date if the code that can have a part in it, the settings that determine it and the files that it was
-made from are those of :class:`Wanted`. The workflow stores the first two with every result (``params:`` of the rule)
-and tells input files by their content; a job of a run writes all three into the result itself.
+Rules, jobs and verification all ask this module, so that they cannot disagree; DVC is asked through the rules. A result
+is up to date if its code hash, settings and input files are those of :class:`Wanted`. The workflow stores the first two
+with every result (``params:`` of the rule), and compares input files by content. A job of a run writes all three into
+the result itself.
 """
 
 import hashlib
@@ -31,18 +32,18 @@ COMMON_METRICS = (
     "resampling",
     "uncertainty",
 )
-"""Modules of ``metrics`` that every evaluation counts with. New metrics go to ``metrics/on_request``: they count for
-the runs of experiments that name them, and outdate no other."""
+"""Modules of ``metrics`` in the hash of every evaluation. New metrics go to ``metrics/on_request``: they are in the
+hashes of the experiments that name them, and outdate no other."""
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a result should have been made from.
+    """Expected origin of a result.
 
     Attributes:
         code: hash of the source that can have a part in it.
-        settings: what the configuration says of it, ready for JSON.
-        inputs: files it is made from, by the names that a result's own record gives them.
+        settings: its settings from the configuration, ready for JSON.
+        inputs: its input files, by their names in the result's own record.
     """
 
     code: str
@@ -55,51 +56,51 @@ class Wanted:
 
 
 def table(config: Config, dataset: str) -> Wanted:
-    """Of a prepared table; which raw files it is made from, its dataset's module says."""
+    """Return the expected origin of a prepared table; the dataset's module names its raw files."""
     options = config.determining(dataset)
     return Wanted(dataset_hash(module_name(dataset, options)), options)
 
 
 def split(config: Config, dataset: str) -> Wanted:
-    """Of the row numbers of the parts of a table, whatever the seed."""
+    """Return the expected origin of the row numbers of a table's parts, the same for all seeds."""
     options = config.determining(dataset)
     code = dataset_hash(module_name(dataset, options), "split")
     return Wanted(code, options, {"table": paths.table(dataset)})
 
 
 def run(config: Config, job: Job) -> Wanted:
-    """Of a trained model."""
+    """Return the expected origin of a trained model."""
     experiment = config.experiment(job.experiment)
     code = training_hash(job.algorithm, experiment.constraint, experiment.loss, experiment.surrogate)
     return Wanted(code, job_settings(config, job), {"table": job.table, "split": job.split})
 
 
 def evaluation(config: Config, job: Job) -> Wanted:
-    """Of scores and metrics."""
+    """Return the expected origin of scores and metrics."""
     settings = evaluation_settings(config, job.experiment, job.dataset)
     inputs = {"table": job.table, "split": job.split, paths.MODEL: f"{job.path}/{paths.MODEL}"}
     return Wanted(evaluation_hash(settings.get("on_request", ())), settings, inputs)
 
 
 def collected() -> Wanted:
-    """Of the tidy tables of any experiment: what its runs say, which is all in the input files."""
+    """Return the expected origin of the tidy tables of any experiment, which depend on the input files alone."""
     return Wanted(closure_hash(f"{WORKBENCH}.jobs.collect"), {})
 
 
 def manifest() -> Wanted:
-    """Of a list of checksums."""
+    """Return the expected origin of a list of checksums."""
     return Wanted(closure_hash(f"{WORKBENCH}.jobs.manifest"), {})
 
 
 def exhibit(config: Config, name: str) -> Wanted:
-    """Of a figure or table: its entry, and the code of its kind."""
+    """Return the expected origin of a figure or table: its entry, and the code of its kind."""
     entry = config.params.exhibits[name]
     experiments = entry.experiments or list(config.experiments)
     return Wanted(exhibit_hash(config, [entry.kind], experiments, "report"), entry.model_dump())
 
 
 def scorecard(config: Config) -> Wanted:
-    """Of scorecard, page and headline numbers of a grid, whole or restricted."""
+    """Return the expected origin of scorecard, page and headline numbers of a grid, whole or restricted."""
     entries = config.params.exhibits
     kinds = [entry.kind for entry in entries.values()]
     code = exhibit_hash(config, kinds, list(config.experiments), "scorecard")
@@ -107,15 +108,15 @@ def scorecard(config: Config) -> Wanted:
 
 
 def dataset_hash(module: str, job: str = "prepare") -> str:
-    """Hash for preparing or splitting a dataset: the generic job and the dataset's module, no other dataset's."""
+    """Return the hash for preparing or splitting a dataset: the generic job and the module of that dataset alone."""
     return closure_hash(f"{WORKBENCH}.jobs.{job}", plugins.module_of("datasets", module))
 
 
 def training_hash(algorithm: str, constraint: str, loss: Any = "logistic", surrogate: Any = "clipped_linear") -> str:
-    """Hash for a training run: the generic job, and the modules of algorithm, constraint and loss, no others'.
+    """Return the hash for a training run: the generic job, and the modules of its algorithm, constraint and loss.
 
-    The metrics that a constraint bounds count with it, since the status of a run is said by them. A run that the
-    compiled kernels do not serve also depends on the general path.
+    The modules of the metrics that a constraint bounds are included, because the run's status is decided by them. A run
+    outside the compiled kernels also includes the general solver.
     """
     fused = plugins.is_fused(constraint, loss, surrogate)
     return _training_hash(algorithm, constraint, plugins.chosen(loss)[0], fused)
@@ -125,14 +126,14 @@ def training_hash(algorithm: str, constraint: str, loss: Any = "logistic", surro
 def _training_hash(algorithm: str, constraint: str, loss: str, fused: bool) -> str:
     modules = [plugins.module_of("algorithms", algorithm), plugins.source_of("constraints", constraint)]
     loss_names = plugins.names("losses")
-    modules += [plugins.module_of("losses", name) for name in {loss, _own_loss(algorithm)} if name in loss_names]
+    modules += [plugins.module_of("losses", name) for name in {loss, _declared_loss(algorithm)} if name in loss_names]
     modules += _metrics_of(constraint)
     if not fused:
         modules.append(f"{LIBRARY}.algorithms.general.general")
     return closure_hash(f"{WORKBENCH}.jobs.train", *modules)
 
 
-def _own_loss(algorithm: str) -> str:
+def _declared_loss(algorithm: str) -> str:
     """Return the loss that an algorithm minimises in place of the task's; empty if none."""
 
     def loss() -> str:
@@ -142,7 +143,7 @@ def _own_loss(algorithm: str) -> str:
 
 
 def _metrics_of(constraint: str) -> list[str]:
-    """Modules of the metrics that a constraint bounds."""
+    """Return the modules of the metrics that a constraint bounds."""
 
     def modules() -> str:
         from partialfair.metrics import registry
@@ -153,9 +154,7 @@ def _metrics_of(constraint: str) -> list[str]:
 
 
 def evaluation_hash(on_request: Iterable[str] = ()) -> str:
-    """Return the hash for evaluating a run: the job, every common metric, linear models.
-
-    Metrics on request count for the runs of experiments that name them.
+    """Return the hash for evaluating a run: the job, every common metric, the metrics on request, linear models.
 
     Other kinds of model are part of the training hash of the algorithms that make them: an edit trains them anew.
     """
@@ -177,7 +176,7 @@ def _evaluation_hash(on_request: tuple[str, ...]) -> str:
 
 
 def exhibit_hash(config: Config, kinds: Iterable[str], experiments: Iterable[str], job: str) -> str:
-    """Hash for drawing: the generic job, the kinds that draw, and the constraints and metrics that they name."""
+    """Return the hash for drawing: the generic job, and the kinds, constraints and metrics of the exhibits."""
     entries = [config.experiment(name) for name in experiments]
     modules = {plugins.module_of(KINDS, kind) for kind in kinds}
     modules |= {plugins.source_of("constraints", experiment.constraint) for experiment in entries}
@@ -190,7 +189,7 @@ def _appearance(experiments: Iterable[ExperimentModel]) -> str:
     names = sorted({name for experiment in experiments for run in experiment.runs.values() for name in run.algorithms})
 
     def looks() -> str:
-        plugs = [(name, plugins.load("algorithms", name).ALGORITHM) for name in names]
-        return repr([(name, getattr(plug, "label", ""), getattr(plug, "look", None)) for name, plug in plugs])
+        algorithms = [(name, plugins.load("algorithms", name).ALGORITHM) for name in names]
+        return repr([(name, getattr(plug, "label", ""), getattr(plug, "look", None)) for name, plug in algorithms])
 
     return answer_cache.answer(f"looks of {' '.join(names)}", looks)

@@ -1,4 +1,4 @@
-"""Evaluate one trained model: scores of every row of its split, metrics, and bootstrap intervals on test."""
+"""Evaluate one trained model: scores of all rows of the three parts, metrics, and bootstrap intervals on test rows."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -21,7 +21,7 @@ SPLITS = ("train", "validation", "test")
 REGRESSION = ("risk", "mean_absolute_error", "ks_unfairness", "ks_pairs", "ks_partial", "ks_noise_floor")
 """Metrics of tables with real-valued labels, in place of the common ones (``metrics/on_request/regression.py``)."""
 EXPENSIVE = ("ks_noise_floor",)
-"""Metrics that are not computed again for repeats of a fit: they are about the test rows."""
+"""Metrics that are not computed again for repeats of a fit, since they depend on the test rows."""
 
 
 def evaluate(
@@ -115,19 +115,19 @@ def measure(
 
 
 def _threshold(settings: Mapping[str, Any]) -> float:
-    """Return the scores above it are positive decisions."""
+    """Return the decision threshold; rows with a higher score are positive decisions."""
     return float(settings.get("threshold", 0.0))
 
 
 def _metric_names(data: Dataset, settings: Mapping[str, Any]) -> list[str]:
-    """Names of the metrics to compute; those of a table with real-valued labels are others than the common ones."""
+    """Return the names of the metrics to compute; tables with real-valued labels have their own list, REGRESSION."""
     on_request = list(settings.get("on_request") or ())
     common = settings.get("metrics") or (names() if data.task == "classification" else REGRESSION)
     return list(dict.fromkeys([*common, *on_request]))
 
 
 def _predicted(model: Any, rows: Dataset) -> Any:
-    """Return the scores of rows as they are stored; of a model that has them, predictions of real-valued labels."""
+    """Return the scores of rows as they are stored, or the predictions of real-valued labels if the model has them."""
     if rows.task == "regression" and hasattr(model, "predictions"):
         return model.predictions(rows.X, rows.group)
     return np.asarray(model.scores(rows.X, rows.group), np.float32)
@@ -139,7 +139,7 @@ def _numbers(predicted: Any) -> NDArray:
 
 
 def _further(model: Any, data: Dataset, rows: NDArray, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Test metrics of further models of a run, by what they differ in: ``levels``, ``repeats`` or ``steps``."""
+    """Return the test metrics of the run's other models, by tolerance (levels), repeat (repeats) and step (steps)."""
     inexpensive = [name for name in _metric_names(data, settings) if name not in EXPENSIVE]
     test, interval = data.take(rows), Interval.of(settings["interval"]).each(data.n_groups)
     threshold = _threshold(settings)
@@ -190,7 +190,7 @@ def _bootstrap_test(
 
 
 def _read_fit(path: Path) -> dict[str, Any]:
-    """Return what the training job wrote down."""
+    """Return the record of the training job."""
     try:
         content: dict[str, Any] = read_json(path)
         return content | {key: content[key] for key in ("status", "dataset", "seed")}
@@ -199,7 +199,7 @@ def _read_fit(path: Path) -> dict[str, Any]:
 
 
 def _usable_model(model_path: str | Path, fit: Mapping[str, Any]) -> Any:
-    """Load the model, or return ``None`` where the run has none or failed (and says so in its status)."""
+    """Load the model; return ``None`` if the run has none or failed, as its status says."""
     from partialfair.models.stored import load_model
 
     model = load_model(model_path)

@@ -49,13 +49,13 @@ def write_summary(config: Config, lines: list[dict[str, Any]], folder: Path, che
     """Write what follows from the lines of the scorecard: page, verdicts and main numbers; return their paths."""
     paths = [page.write(config, folder / "index.html", checkout, scorecard.rounded(lines))]
     for name, content in (
-        ("verdicts.json", {"papers": scorecard.verdicts(config, lines, checkout)}),
+        ("verdicts.json", {"papers": scorecard.paper_summaries(config, lines, checkout)}),
         ("metrics.json", headline(config, checkout, lines)),
     ):
         write_json(folder / name, content)
         paths.append(folder / name)
     for paper in config.papers:
-        counts = scorecard.tally(line for line in lines if line["paper"] == paper)
+        counts = scorecard.count_verdicts(line for line in lines if line["paper"] == paper)
         if counts:
             write_json(folder / f"metrics.{paper}.json", counts)
             paths.append(folder / f"metrics.{paper}.json")
@@ -83,7 +83,7 @@ def headline(config: Config, root: Path, lines: list[dict[str, Any]]) -> dict[st
     A setting without a usable run has no numbers.
     """
     results = Results.load(root / "reports", config.experiments, config.params.bootstrap.level)
-    content: dict[str, Any] = {"verdicts": dict(scorecard.tally(lines))}
+    content: dict[str, Any] = {"verdicts": dict(scorecard.count_verdicts(lines))}
     for setting in results.settings():
         experiment = config.experiment(setting.experiment)
         naming = convention(experiment.constraint)

@@ -32,7 +32,7 @@ from reproduction.grid.fingerprint import Wanted
 
 @dataclass(frozen=True)
 class Files:
-    """What a training job reads, and the folder that it writes to."""
+    """Files that a training job reads, and the folder that it writes to."""
 
     table: str | Path
     split: str | Path
@@ -40,7 +40,7 @@ class Files:
 
     @classmethod
     def of(cls, job: Job) -> "Files":
-        """Those of a job of the workflow."""
+        """Return the files of a job of the workflow."""
         return cls(job.table, job.split, job.path)
 
 
@@ -66,12 +66,13 @@ def train(config: Config, job: Job, files: Files | None = None) -> dict[str, Any
 def train_together(config: Config, jobs: Sequence[Job], files: Sequence[Files] | None = None) -> list[dict[str, Any]]:
     """Run training jobs that differ in kappa or seed alone; return the content of their fit.json.
 
-    Each has the result it has by itself. An algorithm that can computes them as one (see ``Algorithm.together``); each
-    then records an equal share of the time that this took.
+    The result of each job is the same as if it ran alone. Algorithms that declare ``Algorithm.together`` compute the
+    jobs in one call; each job then records an equal share of the time. Such algorithms must not raise InfeasibleError,
+    which only :func:`attempt` records as a result.
 
     Args:
         config: the grid.
-        jobs: of one experiment, dataset and algorithm.
+        jobs: jobs of one experiment, dataset and algorithm.
         files: other files than the workflow's, one per job.
 
     Raises:
@@ -118,7 +119,7 @@ def store(algorithm: Algorithm[Any], task: Task, fit: Fit, folder: Path) -> None
 
 
 def _train_and_validation(files: Files) -> tuple[Dataset, Dataset, dict[str, str]]:
-    """Return the training and validation rows of a job, and the checksums of the files that they are from."""
+    """Return the training and validation rows of a job, and the checksums of their files."""
     data = Dataset.load(files.table)
     split = _nonempty_split(files.split, data)
     inputs = {"table": sha256(files.table), "split": sha256(files.split)}
@@ -132,7 +133,7 @@ class Stopwatch:
         self.runs, self.shared, self.since = 1, (0.0, 0.0), _now()
 
     def share(self, runs: int) -> None:
-        """Divide the time so far equally among the runs, of which each now has time of its own."""
+        """Divide the time so far equally among the runs; from now on the time of each run is measured."""
         wall, cpu = self._passed()
         self.runs, self.shared = runs, (wall / runs, cpu / runs)
 
@@ -162,7 +163,7 @@ def _nonempty_split(path: str | Path, data: Dataset) -> Split:
 
 
 def _task(train_rows: Dataset, validation_rows: Dataset, expectation: Wanted, folder: Path) -> Task:
-    """Return what an algorithm is given to train on, from the settings of a job."""
+    """Build the task of a job from its rows and settings."""
     settings = expectation.settings
     kappa, seed = math.inf if settings["kappa"] is None else settings["kappa"], settings["seed"]
     return Task(
@@ -186,7 +187,7 @@ def _task(train_rows: Dataset, validation_rows: Dataset, expectation: Wanted, fo
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a task: a fit and what was measured of it, or why there is none."""
+    """Outcome of a task: a fit and its measurements, or the reason why there is none."""
 
     fit: Fit | None
     measured: Measured | None
@@ -207,7 +208,7 @@ def attempt_together(algorithm: Algorithm[Any], tasks: Sequence[Task], settings:
 
 
 def _can_share(algorithm: Algorithm[Any], tasks: Sequence[Task]) -> bool:
-    """Tell whether tasks differ in nothing but what the algorithm says it computes together."""
+    """Tell whether the tasks differ only in parameters that the algorithm computes together."""
     differ = {name for name in ("kappa", "seed") if len({getattr(task, name) for task in tasks}) > 1}
     return bool(algorithm.together) and differ <= algorithm.together
 
@@ -216,7 +217,7 @@ def attempt(algorithm: Algorithm[Any], task: Task, settings: Settings) -> Outcom
     """Fit and measure.
 
     Raises:
-        PluginError: the algorithm raised an error of its own, or returned something else than a usable fit.
+        PluginError: the algorithm raised another error, or did not return a usable fit.
     """
     reason = _unfit(algorithm, task)
     if reason is not None:
@@ -241,7 +242,7 @@ def _unfit(algorithm: Algorithm[Any], task: Task) -> str | None:
 
 
 def _outcome(algorithm: Algorithm[Any], fit: Any, task: Task, name: str) -> Outcome:
-    """Return a fit that can be stored, with what was measured of it."""
+    """Return the outcome of a fit that can be stored, with its measurements."""
     _check_fit(fit, task, name)
     measured = run_plugin(f"{name}: measuring its fit", _source(algorithm), measure, algorithm, task, fit)
     return Outcome(fit, measured, measured.status, measured.reason)
@@ -297,7 +298,7 @@ def progress_printer(label: str) -> Callable[[str], None]:
 
 
 def _fit_json(expectation: Wanted, outcome: Outcome, spent: dict[str, Any]) -> dict[str, Any]:
-    """Return everything worth knowing about a training job besides its model."""
+    """Return the content of fit.json, without inputs, outputs and seal."""
     fit, measured = outcome.fit, outcome.measured
     return {
         **expectation.settings,
@@ -315,13 +316,13 @@ def _fit_json(expectation: Wanted, outcome: Outcome, spent: dict[str, Any]) -> d
 
 
 def git_revision() -> str | None:
-    """Return the revision of the checkout the job runs in; ``None`` outside a checkout."""
+    """Return the revision of the checkout in which the job runs; ``None`` outside a checkout."""
     revision = git("describe", "--always", "--dirty", "--abbrev=12")
     return None if revision is None else revision.decode().strip()
 
 
 def versions() -> dict[str, str]:
-    """Versions of what the numbers depend on, and where they were computed."""
+    """Return the versions of the software that the numbers depend on, and the machine."""
     import llvmlite
     import numba
     import scipy
@@ -339,7 +340,7 @@ def versions() -> dict[str, str]:
 
 
 def _installed(package: str) -> dict[str, str]:
-    """Version of a package that may not be installed."""
+    """Return the version of a package; empty if it is not installed."""
     try:
         return {package: version(package)}
     except PackageNotFoundError:
@@ -347,7 +348,7 @@ def _installed(package: str) -> dict[str, str]:
 
 
 def _write_history(path: Path, algorithm: Algorithm[Any], task: Task, fit: Fit) -> None:
-    """Write the records of every candidate; the indicator violation is computed for the one that was chosen."""
+    """Write the records of every candidate; the indicator violation is computed for the chosen candidate."""
     from partialfair.data.arrow import column, write
 
     columns = fit.trace.columns()

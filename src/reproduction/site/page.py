@@ -43,7 +43,7 @@ def write(config: Config, target: Path, root: Path, lines: list[dict[str, Any]])
         .render(
             title=_title(config, root),
             facts=_facts(config, results),
-            verdicts=[verdict for verdict in scorecard.verdicts(config, lines, root) if verdict["claim_list"]],
+            verdicts=[verdict for verdict in scorecard.paper_summaries(config, lines, root) if verdict["claim_list"]],
             exhibits=[_exhibit(config, name, entries, root) for name in config.params.exhibits],
             entries=_worst(entries),
             tones=scorecard_entries.TONES,

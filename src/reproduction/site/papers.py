@@ -13,7 +13,7 @@ from reproduction.site.exhibits import CLAIM, TestedClaim, figure, measured
 from reproduction.site.project import OWN_WORK, Project, SiteExhibit
 from reproduction.site.scorecard_entries import Entry
 from reproduction.verdicts.line import RELEASED
-from reproduction.verdicts.verdict import COUNTED, LABELS, magnitudes, sentence_of_claims, sentence_of_numbers
+from reproduction.verdicts.verdict import LABELS, VERBS, magnitudes, sentence_of_claims, sentence_of_numbers
 
 _NOT_YET = "Not yet in reports/verdicts.json; `partialfair scorecard --keep` adds it."
 
@@ -62,7 +62,7 @@ class Verdict:
         """Return (tone, words, comparisons, per cent of all) of the central claim's outcomes, in favour first."""
         outcomes = [
             (scorecard_entries.TONES[word], phrases[self.comparisons.get(word, 0) != 1], self.comparisons.get(word, 0))
-            for word, phrases in COUNTED.items()
+            for word, phrases in VERBS.items()
         ]
         total = sum(count for _, _, count in outcomes)
         return [(tone, phrase, count, 100 * count / total) for tone, phrase, count in outcomes if count]
@@ -94,7 +94,7 @@ class Verdict:
     @property
     def compared(self) -> str:
         """Count the comparisons of the central claim by word: words that occur, and failures in any case."""
-        phrases = {**COUNTED, "true of another model": ("true but no evidence",) * 2}
+        phrases = {**VERBS, "true of another model": ("true but no evidence",) * 2}
         counts = {word: self.comparisons.get(word, 0) for word in phrases}
         return ", ".join(
             f"{count} {phrases[word][count != 1]}" for word, count in counts.items() if count or word == "fails"
@@ -103,7 +103,7 @@ class Verdict:
     @property
     def sentences(self) -> str:
         """Count the paper's sentences by word: those that hold, and every other word that occurs."""
-        phrases = {"partly": "in part", "mixed": "in places", **{word: COUNTED[word][1] for word in _OTHER_WORDS}}
+        phrases = {"partly": "in part", "mixed": "in places", **{word: VERBS[word][1] for word in _OTHER_WORDS}}
         counted_words = [f"{self.claims[word]} {text}" for word, text in phrases.items() if self.claims[word]]
         return ", ".join([f"{self.claims['holds']} of {self.claims['total']} sentences hold", *counted_words])
 
@@ -164,7 +164,7 @@ def html(project: Project, name: str, root: str = "../") -> str:
             outcomes=[comparisons.arrange(claim, titles) for claim in paper_claims if claim.central],
             questions=_tested_claims([entry for entry in entries if entry.kind == "question"]),
             conceded=_tested_claims([entry for entry in entries if entry.kind == "concession"]),
-            words=COUNTED,
+            words=VERBS,
             rows=[exhibit_rows.exhibit_row(project, exhibit) for exhibit in _exhibits_of_paper(project, name)],
             settings=scorecard_entries.tally(e for e in entries if e.kind == "setting"),
         )

@@ -236,7 +236,7 @@ class Claim(StrictModel):
             raise ValueError(f"test {self.test} looks at no margin (given: {self.margin}); leave it out")
         return self
 
-    def margin_of(self, dataset: str) -> float:
+    def margin_on(self, dataset: str) -> float:
         """Return the margin on a dataset, in the unit of the metric; 0 if the claim states none."""
         if isinstance(self.margin, dict):
             return self.margin.get(dataset, self.margin.get("default", 0.0))

@@ -215,7 +215,7 @@ def _comparisons(evidence: Evidence[Any], claim: Claim) -> Iterator[_Compared]:
             stand_in = _stand_in(evidence, claim, cell)
             sample = replace(sample, reason=stand_in, dominance=0) if stand_in else sample
             decided = any(effect.tested for effect in sample.effects) and not sample.reason
-            p = test.decide(sample, claim.margin_of(cell.dataset)) if decided else (math.nan, math.nan)
+            p = test.decide(sample, claim.margin_on(cell.dataset)) if decided else (math.nan, math.nan)
             p = (1.0, p[1]) if decided and sample.incomplete else p
             nulls = _nulls(evidence, claim, cell, test) if decided or _is_single_run(claim, sample) else {}
             yield _Compared(claim, cell, sample, p, nulls, side)
@@ -229,7 +229,7 @@ def _is_single_run(claim: Claim, sample: MeasuredEffects) -> bool:
 def _nulls(evidence: Evidence[Any], claim: Claim, cell: GridCell, test: ClaimTest) -> dict[str, bool]:
     """Return by null model whether it passes the claim's test, without correction; null models not run are left out."""
     passes: dict[str, bool] = {}
-    alpha, margin = (1 - evidence.results.level) / 2, claim.margin_of(cell.dataset)
+    alpha, margin = (1 - evidence.results.level) / 2, claim.margin_on(cell.dataset)
     if test.measure is None:
         return passes
     for null in claim.nulls:
@@ -259,7 +259,7 @@ def _stand_in(evidence: Evidence[Any], claim: Claim, cell: GridCell) -> str:
 def _line(evidence: Evidence[Any], comparison: _Compared, family_size: int) -> Line:
     """Return the line of a comparison whose p-values are corrected for a family of ``family_size`` tests."""
     claim, cell, sample, test = comparison.claim, comparison.cell, comparison.sample, TESTS[comparison.claim.test]
-    margin, alpha = claim.margin_of(cell.dataset), (1 - evidence.results.level) / 2
+    margin, alpha = claim.margin_on(cell.dataset), (1 - evidence.results.level) / 2
     experiment = evidence.config.experiments.get(cell.experiment)
     run = experiment.runs.get(cell.dataset) if experiment is not None else None
     kind: Kind = "concession" if claim.concession else claim.kind

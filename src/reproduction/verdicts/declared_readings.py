@@ -1,4 +1,4 @@
-"""How a claim can be read: the analysis that it declares, the other ones that are as good, and the margin that matters.
+"""The readings of a claim: the declared analysis, other analyses that are as good, and the margin that matters.
 
 A sentence such as "where the tolerance is not too small" has no single test. Its main reading is the claim's own entry.
 Every other reading changes one choice or several of them, and says why a careful analyst may make it. Verdicts under
@@ -24,7 +24,7 @@ _AT_EQUAL = ("levels", "fairer_than", "less_fair_than", "every")
 class Option(StrictModel):
     """Another option of one choice: the keys of the claim that it replaces."""
 
-    name: _Text = Field(description="what it is called in a sentence")
+    name: _Text = Field(description="name of the option in a sentence")
     because: _Text = Field(description="why a careful analyst may choose it")
     levels: Annotated[int, Field(ge=1)] | Annotated[list[_Level], Field(min_length=1)] | None = Field(
         None, description="of at_equal"
@@ -42,8 +42,8 @@ class Option(StrictModel):
     )
     where: dict[str, str | float | bool] = Field({}, description="of table: other values by column")
     against_experiment: str = Field("", description="of against: where the other sides were trained")
-    once_run: bool = Field(False, description="leave the option out, in silence, until what it changes to has been run")
-    awaits: str = Field("", description="what has to be run before it can be read so; until then it is not settled")
+    once_run: bool = Field(False, description="omit the option without notice until its runs exist")
+    awaits: str = Field("", description="runs that the option needs; until they exist, the choice is not settled")
 
     @property
     def changes(self) -> dict[str, Any]:
@@ -59,7 +59,7 @@ class Option(StrictModel):
         return self
 
     def settled(self, is_run: bool) -> "Option | None":
-        """Return the option without what it awaits where that has been run, else without what it changes."""
+        """Return the option without what it awaits if that has been run, otherwise without what it changes."""
         if not (self.changes and self.awaits):
             return self if is_run or not self.once_run else None
         settled = self.changes if is_run else {"awaits": self.awaits}
@@ -93,7 +93,7 @@ class Readings(StrictModel):
         return self
 
     def settled(self, is_run: Callable[[Option], bool]) -> "Readings":
-        """Return the readings with every option as it stands once its runs are there, or are not."""
+        """Return the readings with every option settled by whether its runs exist."""
         settled = {name: [option.settled(is_run(option)) for option in group] for name, group in self.options.items()}
         options = {name: [option for option in group if option is not None] for name, group in settled.items()}
         options = {name: group for name, group in options.items() if group}
@@ -101,7 +101,7 @@ class Readings(StrictModel):
 
     @property
     def awaited(self) -> dict[str, Option]:
-        """Return by choice the option that has to be run before the choice is settled."""
+        """Return by choice the option whose runs the choice awaits."""
         return {choice: option for choice, options in self.options.items() for option in options[::-1] if option.awaits}
 
     def names(self) -> dict[str, list[str]]:
@@ -117,14 +117,14 @@ class Readings(StrictModel):
 
 
 class Practical(StrictModel):
-    """A difference below which nobody would choose a method."""
+    """The smallest difference that matters for the choice of a method."""
 
     margin: _Positive | Annotated[dict[str, _Positive], Field(min_length=1)] = Field(
         description="of the metric, by dataset if need be"
     )
-    unit: _Text = Field(description="what the metric is counted in, in a sentence")
+    unit: _Text = Field(description="unit of the metric in a sentence")
     times: Annotated[float, Field(gt=0)] = Field(1.0, description="how many of the unit make 1 of the metric")
-    because: _Text = Field(description="why less is nothing")
+    because: _Text = Field(description="why a smaller difference does not matter")
 
     def margin_on(self, dataset: str) -> float:
         """Return the margin on a dataset, in the unit of the metric."""
@@ -155,7 +155,7 @@ def claim_under_reading(claim: Any, reading: tuple[Option | None, ...]) -> Any:
 
 
 def fault_of_readings(claim: Any) -> str:
-    """Return what is wrong with the readings of a claim beside what its models refuse; empty if nothing is."""
+    """Return a fault in the readings of a claim that its models do not refuse; empty if there is none."""
     readings: Readings | None = claim.readings
     for choice, options in readings.options.items() if readings is not None else ():
         for option in options:

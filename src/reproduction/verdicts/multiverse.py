@@ -1,8 +1,8 @@
-"""Every comparison of some claims under all their readings, corrected within families, with and without each seed.
+"""Evaluate all comparisons of a family under all readings, with Holm's correction, and again without each seed.
 
 A reading of a family is one option of every choice for each of its claims: readings of the same number correspond.
-Holm's correction is taken per family and reading, for no fewer tests than the family has under its main reading: a
-reading under which comparisons drop out decides nothing by that.
+Holm's correction is taken per family and reading, for no fewer tests than the family has under its main reading. A
+reading therefore gains no decisions from comparisons that drop out.
 """
 
 import math
@@ -30,12 +30,12 @@ _DIRECTION = {"better": 1, "worse": -1}
 
 @dataclass(frozen=True)
 class PValues:
-    """P-values of one reading of one comparison, NaN where nothing can be compared.
+    """P-values of one reading of one comparison, NaN if nothing can be compared.
 
     Attributes:
-        holds, fails: of the claim, and of its opposite.
-        above, below: of a difference beyond the margin that matters, for the claim and against it.
-        alike: of a difference within that margin.
+        holds, fails: p-values of the claim, and of its opposite.
+        above, below: p-values of a difference beyond the margin that matters, for the claim and against it.
+        alike: p-value of a difference within that margin.
     """
 
     holds: float = _UNTESTED
@@ -47,14 +47,14 @@ class PValues:
 
 @dataclass(frozen=True)
 class ClaimComparison:
-    """One comparison of a claim with what its readings need.
+    """One comparison of a claim, with the functions that evaluate its readings.
 
     Attributes:
-        claim, cell, side: what is compared, and where; the side is ``None`` of a claim that compares nothing.
-        main: what the claim's own entry found.
-        decide: p-values of a claim from a sample and the margin.
-        sample: the sample of the claim as it stands under another reading.
-        by_margin: the answer of deterministic runs, from difference and margin.
+        claim, cell, side: the claim, the grid cell, and the other side (``None`` if the claim compares nothing).
+        main: effects under the main reading.
+        decide: p-values (holds, fails) from effects and margin.
+        sample: effects under another reading.
+        by_margin: answer for deterministic runs, from difference and margin.
     """
 
     claim: Claim
@@ -81,7 +81,7 @@ class Family:
         self.evidence, self.members, self.verdicts = evidence, members, verdicts
         # one-sided error: 2.5% where intervals are of 95%
         self.alpha = (1 - evidence.results.level) / 2
-        self._decisive = [look_levels.alpha(evidence, member.claim, member.cell, member.side) for member in members]
+        self._alphas = [look_levels.alpha(evidence, member.claim, member.cell, member.side) for member in members]
         self._pairs = [self._paired(comparison) for comparison in members]
         self._other_pairs: dict[tuple[int, float, str | None], _Pairs] = {}
         self.count = max(
@@ -93,41 +93,40 @@ class Family:
         """Return the word of each comparison with its columns of the scorecard."""
         # p-values, then letters, then words: comparisons by readings, all seeds
         tests = self._tests(None)
-        spelt = self._letters(tests)
-        family_words = self._words(tests, spelt)
+        letters_by_comparison = self._letters(tests)
+        comparison_words = self._words(tests, letters_by_comparison)
         seeds = sorted({seed for pairs in self._pairs for seed in pairs})
         has_readings = any(
             pairs and comparison.claim.readings for comparison, pairs in zip(self.members, self._pairs, strict=True)
         )
-        without = (
-            [self._words(*self._spelt({*seeds} - {seed})) for seed in seeds] if has_readings and len(seeds) > 2 else []
-        )
-        # the main reading with errors widened to a fresh draw of people (Nadeau and Bengio 2003): no star if its letter
-        # stays
-        fresh = [spelling[0] for spelling in self._letters(self._tests(None, widened=True, main_only=True))]
+        left_out = seeds if has_readings and len(seeds) > 2 else []
+        words_without_seed = [self._words(*self._tests_and_letters({*seeds} - {seed})) for seed in left_out]
+        # main reading with the standard error of a fresh draw of people (Nadeau and Bengio, 2003); a star marks a
+        # letter that changes
+        fresh = [codes[0] for codes in self._letters(self._tests(None, widened=True, main_only=True))]
         judgements = []
         for k, comparison in enumerate(self.members):
-            without_seed = [words_without[k] for words_without in without] if self._pairs[k] else []
-            word, flips = letters.with_seeds(family_words[k], without_seed)
+            without_seed = [seed_words[k] for seed_words in words_without_seed] if self._pairs[k] else []
+            word, flips = letters.with_seeds(comparison_words[k], without_seed)
+            codes = letters_by_comparison[k]
             columns: dict[str, Any] = {"robust": word.word, "depends_on": ", ".join(word.depends_on)}
             if word.leans:
                 columns["depends_on"] = f"leans {word.leans}"
-            if comparison.claim.readings is not None and spelt[k][0] != "x":
+            if comparison.claim.readings is not None and codes[0] != "x":
                 names = comparison.claim.readings.names()
-                columns["letters"] = letters.grouped_letters(spelt[k], len(list(names.values())[-1]))
-                columns["by_option"] = letters.by_option(spelt[k], names)
+                columns["letters"] = letters.grouped_letters(codes, len(list(names.values())[-1]))
+                columns["by_option"] = letters.by_option(codes, names)
                 if without_seed:
                     columns["seeds_flip"] = f"{flips} of {len(without_seed)}"
-            if word.word in (letters.HOLDS, letters.FAILS) and self._pairs[k] and spelt[k][0] in "HF":
-                columns["grade"] = "" if fresh[k] == spelt[k][0] else "*"
+            if word.word in (letters.HOLDS, letters.FAILS) and self._pairs[k] and codes[0] in "HF":
+                columns["grade"] = "" if fresh[k] == codes[0] else "*"
             judgements.append(Judgement(word, columns | self._lead(k)))
-        return self._together(judgements, spelt)
+        return self._together(judgements, letters_by_comparison)
 
-    def _spelt(self, seeds: set[int]) -> tuple[list[list[PValues]], list[list[str]]]:
+    def _tests_and_letters(self, seeds: set[int]) -> tuple[list[list[PValues]], list[list[str]]]:
         """Return the p-values on some seeds alone and their letters, by comparison and reading."""
         tests = self._tests(seeds)
-        # whether one seed carries an effect is asked at the level of a single look: the boundary of a first look is for
-        # stopping after all of its seeds
+        # Robustness to one seed is tested at the ordinary level: the stricter level of a first look presumes all seeds.
         return tests, self._letters(tests, [self.alpha] * len(self.members))
 
     def _paired(self, comparison: ClaimComparison) -> _Pairs:
@@ -137,7 +136,7 @@ class Family:
         return equal_fairness.paired_models(self.evidence, comparison.claim, comparison.cell, comparison.side)
 
     def _pairs_under(self, k: int, claim: Claim) -> _Pairs:
-        """Return the models of both sides under a reading, which may ask for other runs or a share of their work."""
+        """Return the models of both sides under a reading, which may need other runs or a share of their work."""
         comparison = self.members[k]
         assert claim.at_equal is not None and comparison.side is not None
         side = comparison.side
@@ -158,15 +157,15 @@ class Family:
             widened: whether errors are those for a fresh draw of people.
             main_only: whether the main reading alone is tested.
         """
-        spellings = []
+        tests_by_comparison = []
         for k, comparison in enumerate(self.members):
             readings = comparison.claim.readings.combinations() if comparison.claim.readings is not None else [()]
-            spelling = [
+            tests = [
                 self._test(k, claim_under_reading(comparison.claim, reading), seeds, widened)
                 for reading in (readings[:1] if main_only else readings)
             ]
-            spellings.append(spelling + [spelling[0]] * ((1 if main_only else self.count) - len(spelling)))
-        return spellings
+            tests_by_comparison.append(tests + [tests[0]] * ((1 if main_only else self.count) - len(tests)))
+        return tests_by_comparison
 
     def _test(self, k: int, claim: Claim, seeds: set[int] | None, widened: bool) -> PValues:
         comparison = self.members[k]
@@ -206,13 +205,13 @@ class Family:
         if sample.reason or not sample.average.n:
             return PValues()
         if claim.pairing == "single":
-            margin = claim.margin_of(comparison.cell.dataset)
+            margin = claim.margin_on(comparison.cell.dataset)
             answer = comparison.by_margin(sample.average.mean, margin)
             inside = 0.0 if answer is None and margin else 1.0
             return PValues(float(answer is not True), float(answer is not False), 1.0, 1.0, inside)
         if not any(effect.tested for effect in sample.effects) or sample.scores is not None:
             p = (
-                comparison.decide(sample, claim.margin_of(comparison.cell.dataset))
+                comparison.decide(sample, claim.margin_on(comparison.cell.dataset))
                 if sample.effects
                 else (_UNTESTED, _UNTESTED)
             )
@@ -224,7 +223,7 @@ class Family:
     ) -> PValues:
         if not any(effect.tested for effect in effects):
             return PValues()
-        holds, fails = comparison.decide(MeasuredEffects(effects), claim.margin_of(comparison.cell.dataset))
+        holds, fails = comparison.decide(MeasuredEffects(effects), claim.margin_on(comparison.cell.dataset))
         holds = 1.0 if incomplete else holds
         sign, practical = _DIRECTION.get(claim.test), claim.practical
         if sign is None or practical is None or not all(effect.tested for effect in effects):
@@ -259,43 +258,43 @@ class Family:
         """Return the number of tests of the family under its main reading, without comparisons that have no numbers."""
         return sum(not (comparison.main.reason or not comparison.main.average.n) for comparison in self.members)
 
-    def _letters(self, tests: Sequence[Sequence[PValues]], decisive: Sequence[float] = ()) -> list[list[str]]:
-        """Return the letter of every comparison and reading, decided at the comparisons' own levels or at others.
+    def _letters(self, tests: Sequence[Sequence[PValues]], alphas: Sequence[float] = ()) -> list[list[str]]:
+        """Return the letter of every comparison and reading (see :mod:`reproduction.verdicts.letters`).
 
-        See :mod:`reproduction.verdicts.letters`.
+        The levels are ``alphas``, by default those of the comparisons.
         """
-        decisive = decisive or self._decisive
-        spelt: list[list[str]] = [[] for _ in tests]
+        alphas = alphas or self._alphas
+        letters_by_comparison: list[list[str]] = [[] for _ in tests]
         for reading in range(len(tests[0]) if tests else 0):
             holds, fails = (self._corrected(tests, name, reading) for name in ("holds", "fails"))
             for k, test in enumerate(tests):
                 raw = test[reading].holds, test[reading].fails
-                spelt[k].append(letters.letter(raw, (holds[k], fails[k]), decisive[k]))
-        return spelt
+                letters_by_comparison[k].append(letters.letter(raw, (holds[k], fails[k]), alphas[k]))
+        return letters_by_comparison
 
-    def _words(self, tests: Sequence[Sequence[PValues]], spelt: Sequence[Sequence[str]]) -> list[Word]:
-        """Return the word of every comparison; that of its verdict where its claim has no other readings."""
+    def _words(self, tests: Sequence[Sequence[PValues]], letters_by_comparison: Sequence[Sequence[str]]) -> list[Word]:
+        """Return the word of every comparison; it is that of the verdict if the claim has no other readings."""
         alike = self._corrected(tests, "alike", 0)
         beyond = [
             [self._corrected(tests, name, reading) for name in ("above", "below")] for reading in range(len(tests[0]))
         ]
-        words_of_families = []
+        comparison_words = []
         for k, comparison in enumerate(self.members):
             readings = comparison.claim.readings
             if readings is None or comparison.main.reason:
-                words_of_families.append(Word(AS_ROBUST[self.verdicts[k]]))
+                comparison_words.append(Word(AS_ROBUST[self.verdicts[k]]))
                 continue
             names = readings.names()
             choices = {choice: len(options) for choice, options in names.items()}
             number = math.prod(choices.values())
             is_beyond = any(p[k] <= self.alpha for reading in beyond[:number] for p in reading)
-            word = letters.word(spelt[k][:number], choices, alike[k] <= self.alpha, is_beyond)
+            word = letters.word(letters_by_comparison[k][:number], choices, alike[k] <= self.alpha, is_beyond)
             awaited = readings.awaited
             if awaited and word.word in (letters.HOLDS, letters.FAILS):
                 missing = (f"{choice} ({option.name} awaits {option.awaits})" for choice, option in awaited.items())
                 word = Word(letters.CANNOT_TELL, tuple(missing))
-            words_of_families.append(word)
-        return words_of_families
+            comparison_words.append(word)
+        return comparison_words
 
     def _lead(self, k: int) -> dict[str, Any]:
         """Return the columns of the mean lead over the levels of the main reading, in the unit of the claim."""
@@ -329,8 +328,8 @@ class Family:
             "share": f"{len(levels)} of {len(asked_levels)} levels",
         }  # fmt: skip
 
-    def _together(self, judgements: list[Judgement], spelt: Sequence[Sequence[str]]) -> list[Judgement]:
-        """Add the word of each claim in each cell of the grid: that of all its comparisons there at once."""
+    def _together(self, judgements: list[Judgement], letters_by_comparison: Sequence[Sequence[str]]) -> list[Judgement]:
+        """Add the word of each claim in each cell of the grid, from all its comparisons there at once."""
         cells: dict[tuple[str, str, GridCell], list[int]] = {}
         for k, comparison in enumerate(self.members):
             cells.setdefault((comparison.claim.id, comparison.claim.method, comparison.cell), []).append(k)
@@ -340,9 +339,8 @@ class Family:
             readings = self.members[members[0]].claim.readings
             choices = {c: len(options) for c, options in readings.names().items()} if readings is not None else {}
             number = math.prod(choices.values())
-            joint = letters.together(
-                [spelt[k][:number] for k in members], choices, [judgements[k].word.word for k in members]
-            )  # fmt: skip
+            member_letters = [letters_by_comparison[k][:number] for k in members]
+            joint = letters.together(member_letters, choices, [judgements[k].word.word for k in members])
             for k in members:
                 judgements[k] = replace(judgements[k], columns=judgements[k].columns | {"together": joint.text})
         return judgements

@@ -26,9 +26,9 @@ class Answers:
     """The answers of an exhibit to the numbers of its paper.
 
     Attributes:
-        evidence: what the exhibit is drawn from.
+        evidence: evidence that the exhibit is drawn from.
         reproduce: reproduction of one published number; ``None`` if the exhibit shows no single numbers.
-        claims: further lines, which are questions of ours.
+        claims: further lines, which are questions of this project.
     """
 
     evidence: Evidence
@@ -37,7 +37,7 @@ class Answers:
 
 
 def compare(evidence: Evidence, row: Published, reproduce: Reproduce | None) -> dict[str, Any]:
-    """Return the scorecard line of one published number of an exhibit, which ``reproduce`` finds here."""
+    """Return the scorecard line of one published number, with the value that ``reproduce`` returns."""
     if reproduce is None:
         return numbers.line(row, ReproducedNumber(None, f"exhibit {evidence.name} draws no single numbers")).row()
     outcome = reproduce(evidence, row)
@@ -50,13 +50,13 @@ def build(
 ) -> list[dict[str, Any]]:
     """Return all lines: published numbers of every paper in the grid in the paper's order, its claims, our questions.
 
-    A line is a mapping by column, which says under :data:`LACKS` whether a file that it needs is missing. For a grid
-    restricted to one experiment, the numbers and claims that it does not cover are left out.
+    A line is a mapping by column. Lines decided from files also say under :data:`LACKS` whether one of the files was
+    missing. For a grid restricted to one experiment, the numbers and claims that it does not cover are left out.
 
     Args:
         config: the grid.
-        answers: of the exhibits, in the grid's order.
-        root: the project's root, below which the papers' numbers and claims stand.
+        answers: answers of the exhibits, in the grid's order.
+        root: the project's root, which has the papers' numbers and claims below it.
         evidence: class of the evidence for claims.
     """
     by_exhibit = list(answers)
@@ -81,13 +81,13 @@ def build(
         with noting_missing() as missing:
             questions = answer.claims(answer.evidence) if answer.claims is not None else []
         lines += [line | {LACKS: bool(missing)} for line in questions]
-    return [line | {"counts": "yes" if counts(line) else "no"} for line in _distinct(lines)]
+    return [line | {"counts": "yes" if counts(line) else "no"} for line in _mark_repeats(lines)]
 
 
 def claim_lines(config: Config, paper: str, root: Path, evidence: type[Evidence] = Evidence) -> list[dict[str, Any]]:
     """Return the lines of a paper's claims, as in :func:`build`; for a restricted grid, of those that it decides.
 
-    A family lacks what any of its claims lacks: their p-values are corrected together.
+    A family lacks the files that any of its claims lacks, since their p-values are corrected together.
     """
     experiments = [name for name, experiment in config.experiments.items() if experiment.paper == paper]
     chosen = [c for c in load(paper, root) if config.whole or (c.experiments and {*c.experiments} <= {*experiments})]
@@ -107,7 +107,7 @@ def claim_lines(config: Config, paper: str, root: Path, evidence: type[Evidence]
     return list(chain.from_iterable(rows.values()))
 
 
-def _distinct(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _mark_repeats(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Mark a number that two exhibits print as ``repeated`` the second time: same dataset, metric, values."""
     first_lines: dict[tuple[Any, ...], dict[str, Any]] = {}
     result = []
@@ -129,12 +129,12 @@ def _line_key(line: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(str(line.get(name, "")) for name in ("exhibit", "setting", "constraint", "interval"))
 
 
-def tally(lines: Iterable[dict[str, Any]]) -> Mapping[str, int]:
+def count_verdicts(lines: Iterable[dict[str, Any]]) -> Mapping[str, int]:
     """Count the lines that count for their paper by verdict."""
     return dict(Counter(line["verdict"] for line in lines if line["counts"] == "yes"))
 
 
-def verdicts(config: Config, lines: list[dict[str, Any]], root: Path = Path()) -> list[dict[str, Any]]:
+def paper_summaries(config: Config, lines: list[dict[str, Any]], root: Path = Path()) -> list[dict[str, Any]]:
     """Return the summary of each paper that has a folder; see :func:`reproduction.verdicts.verdict.summarise_paper`."""
     papers, titles = [], {name: experiment.title for name, experiment in config.experiments.items()}
     for paper in config.papers:
@@ -166,7 +166,7 @@ def write(lines: list[dict[str, Any]], target: Path) -> Path:
 
 
 def rounded(lines: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return the lines as the file has them: six decimals are more than any published number has, and stay readable."""
+    """Return the lines as in the file, with six decimals, which are more than any published number has."""
     return [
         {key: round(value, 6) if isinstance(value, float) else value for key, value in entry.items()} for entry in lines
     ]

@@ -1,4 +1,4 @@
-"""What the lines of the scorecard say of a paper as a whole; nothing here looks anywhere but at the lines."""
+"""The verdict on a paper from its scorecard lines; paper.yaml adds title, link, central claim and expectation."""
 
 import math
 import re
@@ -21,23 +21,23 @@ _ANSWERS = {
 }
 """Verdicts on a paper, as sentences begin."""
 LABELS = {"partly": "holds in part", "mixed": "some hold, some fail", "depends": "depends on the reading"}
-"""Verdicts on a paper in four words at most, where they are not their own."""
+"""Short forms, for pages, of verdicts that are not short themselves."""
 _STATES = ("holds", "partly", "mixed", "alike", "depends", "cannot tell", "fails")
-"""What a sentence can come to whose comparisons count."""
-COUNTED = {
+"""States of a sentence of which at least one comparison counts."""
+VERBS = {
     "holds": ("holds", "hold"), "alike": ("is alike", "are alike"), "depends": ("depends", "depend"),
     "cannot tell": ("cannot be told", "cannot be told"), "fails": ("fails", "fail"),
     "not compared": ("was not compared", "were not compared"),
 }  # fmt: skip
-"""Words of comparisons as they stand behind one, and behind several."""
+"""Verb phrases of each word, singular and plural."""
 _LEAST = 0.25
-"""Share of a paper's central comparisons that has to hold for "in part", where none fails."""
+"""Share of a paper's central comparisons that must hold for "in part", if none fails."""
 NO_POWER = "no power"
 Lines = Sequence[Mapping[str, Any]]
 
 
 def state(lines: Lines) -> str:
-    """Return what the comparisons of one or more claims say together, each under all readings of its claim.
+    """Return the joint state of the comparisons of one or more claims, each under all readings of its claim.
 
     ``holds`` if every one holds; ``mixed`` if some hold and some fail; ``partly`` if some hold and none fails;
     ``fails`` if some fail and none holds; ``alike`` if all are; ``depends`` or ``cannot tell`` otherwise, or
@@ -79,7 +79,7 @@ def _answer(lines: Lines) -> str:
 def claims(lines: Lines, kind: str = "claim") -> list[dict[str, Any]]:
     """Return every claim with its state and the words of its comparisons, in the order of the paper's file.
 
-    A claim of which no line counts (see :func:`decides`) is ``no power``: null models pass its tests.
+    A claim without a line that counts (see :func:`decides`) is ``no power``: null models pass its tests.
     """
     grouped: dict[str, list[Mapping[str, Any]]] = {}
     for line in lines:
@@ -88,18 +88,18 @@ def claims(lines: Lines, kind: str = "claim") -> list[dict[str, Any]]:
     return [
         {
             "id": name, "section": members[0].get("section", ""), "sentence": members[0]["published"],
-            "exhibit": members[0]["exhibit"], "comparisons": tally(members), "verdict": claim_state(members),
+            "exhibit": members[0]["exhibit"], "comparisons": count_words(members), "verdict": claim_state(members),
         }
         for name, members in grouped.items()
     ]  # fmt: skip
 
 
 def sentences(lines: Lines, sentence_ids: Mapping[str, str]) -> Counter[str]:
-    """Count the sentences of a paper by their state, each once however many claims test a part of it.
+    """Count the sentences of a paper by state; a sentence counts once, whatever the number of its claims.
 
     Args:
-        lines: of the paper.
-        sentence_ids: by claim, the sentence that it is a part of; a claim without an entry is its own sentence.
+        lines: lines of the paper.
+        sentence_ids: sentence of each claim that is a part of one; a claim without an entry is its own sentence.
     """
     grouped: dict[str, list[Mapping[str, Any]]] = {}
     for line in lines:
@@ -109,7 +109,7 @@ def sentences(lines: Lines, sentence_ids: Mapping[str, str]) -> Counter[str]:
     return Counter(claim_state(members) for members in grouped.values())
 
 
-def tally(lines: Lines) -> dict[str, int]:
+def count_words(lines: Lines) -> dict[str, int]:
     """Count the comparisons by their word."""
     by_word = Counter(map(robust, lines))
     return {name: by_word[name] for name in ROBUST}
@@ -122,7 +122,11 @@ def _subject(line: Mapping[str, Any]) -> str:
 
 
 def numbers(lines: Lines) -> dict[str, int]:
-    """Count the paper's numbers by verdict; ``counted`` have power, those without power are counted apart."""
+    """Count the paper's numbers by verdict.
+
+    ``counted`` are the numbers that differ, and the numbers that agree or are near and that every tried null model
+    missed. All other judged numbers are listed apart.
+    """
     number_lines = [line for line in lines if line["kind"] == "number"]
     judged = [line for line in number_lines if counts(line)]
     verdicts = {name: sum(line["verdict"] == name for line in judged) for name in JUDGED}
@@ -147,16 +151,16 @@ def summarise_paper(
     datasets: Mapping[str, str] | None = None,
     sentence_ids: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Return everything that the first screen of a paper's page says.
+    """Return the content of the first screen of a paper's page.
 
     Args:
         name: the paper.
         lines: its lines of the scorecard.
-        central: ids of the claims that its verdict rests on.
+        central: ids of the claims that decide its verdict.
         root: the project's root.
-        titles: of experiments, where lines name them.
+        titles: titles of the experiments that lines name.
         datasets: titles of datasets that are not their names.
-        sentence_ids: by claim, the sentence that it is a part of.
+        sentence_ids: sentence of each claim that is a part of one.
     """
     about, listed = paper(name, root), claims(lines)
     central_lines = [line for line in lines if line["kind"] == "claim" and line.get("claim") in set(central)]
@@ -168,15 +172,15 @@ def summarise_paper(
         "central_claim": about.central_claim, "verdict": verdict, "label": LABELS.get(verdict, verdict),
         "claims": {"total": sum(counted[word] for word in _STATES)}
                   | {word: counted[word] for word in (*_STATES, "not run", NO_POWER)},
-        "comparisons": tally([line for line in lines if line["kind"] == "claim"]),
-        "central_comparisons": tally(rests_on) | {"true of another model": len(powerless)},
+        "comparisons": count_words([line for line in lines if line["kind"] == "claim"]),
+        "central_comparisons": count_words(rests_on) | {"true of another model": len(powerless)},
         "effects": effects(rests_on),
         "numbers": numbers(lines),
         "settings": _count_verdicts([line for line in lines if line["kind"] == "setting"],
                            ("as stated", "by construction", "differs from the paper", "not run")),
         "questions": len(claims(lines, "question")),
         "conceded": claims(lines, "concession"),
-        "because": because(rests_on, powerless, titles, datasets),
+        "because": reason(rests_on, powerless, titles, datasets),
         "explanation": about.verdict if verdict == about.expects else "",
         "claim_list": [entry | {"central": entry["id"] in set(central)} for entry in listed],
     }  # fmt: skip
@@ -211,7 +215,7 @@ def _short(value: float) -> str:
     return f"{value:.2g}" if value < 10 else f"{value:.0f}"
 
 
-def because(
+def reason(
     lines: Lines,
     powerless: Lines = (),
     titles: Mapping[str, str] | None = None,
@@ -222,31 +226,29 @@ def because(
     Args:
         lines: the comparisons that count.
         powerless: further comparisons, whose tests a null model passes as well.
-        titles: of experiments, where lines name them.
+        titles: titles of the experiments that lines name.
         datasets: titles of datasets that are not their names.
     """
     if not lines:
         return "no claim of the paper is marked as central"
-    by_word, sizes = tally(lines), effects(lines)
+    by_word, sizes = count_words(lines), effects(lines)
     clauses = []
-    for word, verbs in COUNTED.items():
+    for word, verbs in VERBS.items():
         if word == "not compared" and not by_word[word]:
             continue
         size = magnitudes(sizes, word)
         way = {"holds": "ahead by", "fails": "behind by"}.get(word, "")
         clauses.append(f"{by_word[word]} {verbs[by_word[word] != 1]}" + (f" ({way} {size})" if size else ""))
     against = [line for line in lines if robust(line) == "fails"]
-    true, pronoun = (
-        ("1 more is true and no evidence", "it")
-        if len(powerless) == 1
-        else (f"{len(powerless)} more are true and no evidence", "them")
-    )
-    powerless_clause = f"; {true}, as {_passing(powerless)} passes {pronoun} too" if powerless else ""
-    fails = f"; it fails on {_where(against, lines, titles or {}, datasets or {})}" if against else ""
+    is_one = len(powerless) == 1
+    evidence_phrase = f"{len(powerless)} more {'is' if is_one else 'are'} true and no evidence"
+    nulls, object_pronoun = _passing_null_models(powerless), "it" if is_one else "them"
+    powerless_clause = f"; {evidence_phrase}, as {nulls} passes {object_pronoun} too" if powerless else ""
+    fails = f"; it fails on {_failing_cells(against, lines, titles or {}, datasets or {})}" if against else ""
     return f"of {len(lines)} comparisons {', '.join(clauses)}{fails}{powerless_clause}"
 
 
-def _passing(lines: Lines) -> str:
+def _passing_null_models(lines: Lines) -> str:
     """Return in words the null models that pass the tests of some lines."""
     nulls = [null for line in lines for null in str(line.get("nulls") or "").split("; ")]
     names = dict.fromkeys(null.removesuffix(" passes") for null in nulls if null.endswith(" passes"))
@@ -254,8 +256,8 @@ def _passing(lines: Lines) -> str:
     return " or ".join(titles) or "another model"
 
 
-def _where(lines: Lines, central: Lines, titles: Mapping[str, str], datasets: Mapping[str, str]) -> str:
-    """Return the datasets of some lines; with the rivals where a dataset has further central lines."""
+def _failing_cells(lines: Lines, central: Lines, titles: Mapping[str, str], datasets: Mapping[str, str]) -> str:
+    """Return the datasets of failing lines; with the rivals where a dataset has further central lines."""
     cells = {cell: [line for line in lines if _cell(line) == cell] for cell in dict.fromkeys(map(_cell, lines))}
     total = Counter(map(_cell, central))
     is_complete = all(len(cell_lines) == total[cell] for cell, cell_lines in cells.items())
@@ -270,7 +272,7 @@ def _where(lines: Lines, central: Lines, titles: Mapping[str, str], datasets: Ma
 
 
 def _experiment_title(setting: str, titles: Mapping[str, str]) -> str:
-    """Return an experiment's title as it stands within a sentence, without its parentheses."""
+    """Return an experiment's title for the middle of a sentence, without its parentheses."""
     title = re.sub(r" \([^)]*\)$", "", titles.get(setting, setting.replace("_", " ")))
     return title[:1].lower() + title[1:]
 
@@ -285,7 +287,7 @@ def sentence_of_claims(claimed: Mapping[str, int]) -> str:
     verbs = {
         "holds": ("holds", "hold"), "partly": ("holds in part", "hold in part"),
         "mixed": ("holds in places and fails in others", "hold in places and fail in others"),
-        **{word: COUNTED[word] for word in ("alike", "depends", "cannot tell", "fails")},
+        **{word: VERBS[word] for word in ("alike", "depends", "cannot tell", "fails")},
     }  # fmt: skip
     clauses = [f"{claimed[word]} {forms[claimed[word] != 1]}" for word, forms in verbs.items()]
     untested, powerless = claimed["not run"], claimed[NO_POWER]
@@ -301,17 +303,14 @@ def sentence_of_numbers(counted: Mapping[str, int]) -> str:
     if not counted["counted"]:
         return ""
     near = f"{counted['near']} {'is' if counted['near'] == 1 else 'are'} near"
-    agree, differ = (
-        ("agrees" if counted["agrees"] == 1 else "agree"),
-        ("differs" if counted["differs"] == 1 else "differ"),
-    )
+    agree = "agrees" if counted["agrees"] == 1 else "agree"
+    differ = "differs" if counted["differs"] == 1 else "differ"
     return f"of {counted['counted']} numbers {counted['agrees']} {agree}, {near}, {counted['differs']} {differ}"
 
 
 def sentence(summary: Mapping[str, Any]) -> str:
     """Return the verdict in one sentence that counts every class."""
-    reason, *more = filter(
-        None, [summary["because"], sentence_of_claims(summary["claims"]), sentence_of_numbers(summary["numbers"])]
-    )
-    counted = "".join(f". {clause[:1].upper()}{clause[1:]}" for clause in more)
-    return f"{_ANSWERS[summary['verdict']]}: {reason}{counted}."
+    clauses = [summary["because"], sentence_of_claims(summary["claims"]), sentence_of_numbers(summary["numbers"])]
+    because, *further = filter(None, clauses)
+    counted = "".join(f". {clause[:1].upper()}{clause[1:]}" for clause in further)
+    return f"{_ANSWERS[summary['verdict']]}: {because}{counted}."

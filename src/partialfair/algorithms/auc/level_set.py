@@ -2,9 +2,9 @@
 
 Source: AUC fairness paper, Algorithms 1 and 2. An oracle runs stochastic mirror descent on the min-max form of
 ``max(f0 - r, f1 - 1 - kappa, f2 - 1 - kappa)`` and returns an averaged point with an upper bound U on its minimum; the
-level r then falls by ``|U| / (2 theta)``, so that every averaged point stays feasible. The paper leaves open the ratio
-of the dual to the primal step; ``tau = K eta`` with the K of the mirror map is used, the only reading that was found
-to converge at the paper's steps.
+level r then falls by ``|U| / (2 theta)``, so that every averaged point stays feasible. The experiments give no dual
+step. This code sets ``tau = K eta``, with the K of the mirror map: of the ratios tried, it alone converged at the
+paper's eta.
 """
 
 import math
@@ -44,7 +44,7 @@ def set_weights(sets: FourSets, cells: NDArray[np.integer]) -> Vector:
 
 
 def csr(X: sparse.csr_array) -> CSR:
-    """The arrays of a sparse table."""
+    """Return the arrays of a sparse table."""
     return X.indptr.astype(np.int64), X.indices.astype(np.int64), X.data.astype(np.float64)
 
 
@@ -81,8 +81,8 @@ class LevelSetBudget(PairLoss):
     Attributes:
         batch: rows per step, drawn with replacement.
         steps: T, steps of an oracle call.
-        calls: most oracle calls.
-        theta: the level falls by U / (2 theta).
+        calls: largest number of oracle calls.
+        theta: the level falls by |U| / (2 theta). Algorithm 1 requires theta > 1; appendix E.3 sets it to 1.
         bound: I, bound on the auxiliary variables.
         radius: bound on the norm of the weights.
         tolerance: a run ends when its U is above minus this.
@@ -121,9 +121,9 @@ class Call:
 
 @dataclass(frozen=True, eq=False)
 class LevelSetRuns:
-    """What SFLS found.
+    """Snapshots and oracle calls of R runs of SFLS.
 
-    Snapshots in place of a trace: a step sees one batch, and candidates are judged on all rows afterwards.
+    Snapshots replace a trace: a step sees one batch, and candidates are judged on all rows afterwards.
 
     Attributes:
         calls: the oracle calls.
@@ -188,8 +188,7 @@ def solve(
     calls: list[Call] = []
     candidates: list[tuple[Vector, NDArray[np.int64], float]] = []
     for number in range(budget.calls):
-        # Algorithm 1, line 4: one call of Algorithm 2 for all runs that have not ended, started at x = 0, y = (1/3,
-        # 1/3, 1/3)
+        # Algorithm 1, line 4: one call of Algorithm 2 for all active runs, started at x = 0, y = (1/3, 1/3, 1/3)
         batches = random.integers(0, rows.cells.size, (budget.steps, budget.batch))
         shape = (rows.X.shape[1], active.size)
         table, mean, sums = np.zeros(shape), np.empty(shape), np.empty((10, active.size))

@@ -21,10 +21,11 @@ class IDCASettings(Settings):
         inner_steps, tolerances: candidates for T and eps; every pair is tried.
         tuning_rounds: outer iterations after which the pair with the best validation accuracy is chosen.
         rounds: candidates for K, the number of outer iterations of the chosen pair.
-        closed_grid: cover both ends of the interval with ranks, or with "interior" neither; by default its start alone
-            (see :class:`partialfair.algorithms.linear.augmented_lagrangian.ALMSettings`).
-        start: "zero" starts from zero weights and thresholds, as the paper does; "feasible" from weights and thresholds
-            that satisfy the constraints.
+        closed_grid: False has ranks from the interval's start on, without its end (the paper's half-open grid), True at
+            both ends, "interior" at neither; see
+            :class:`partialfair.algorithms.linear.augmented_lagrangian.ALMSettings`.
+        start: "zero" is the start of appendix G.2.2, which violates partial statistical parity and makes the method
+            slow; "feasible" has weights and thresholds that satisfy the constraints, as Algorithm 1 requires.
     """
 
     inner_steps: list[PositiveInt] = Field([150, 200], min_length=1)
@@ -60,9 +61,9 @@ class IDCA(Algorithm[IDCASettings]):
         return self.fit_together([task], settings)[0]
 
     def fit_together(self, tasks: Sequence[Task], settings: IDCASettings) -> list[Fit]:
-        """The fits of tasks that differ in kappa alone; their candidates are columns of one computation."""
+        """Return the fits of tasks that differ in kappa alone; their candidates are columns of one computation."""
         tasks = [replace(task, closed_grid=settings.closed_grid) for task in tasks]
-        # appendix G.2.2: all pairs (T, eps) run for 50 outer iterations; the most accurate on validation rows goes on
+        # appendix G.2.2: all pairs (T, eps) run for 50 outer iterations; the most accurate on validation rows continues
         pairs = [Configuration(steps, eps) for steps in settings.inner_steps for eps in settings.tolerances]
         candidates = [start_runs(self.problem(task), pairs, zero=settings.start == "zero") for task in tasks]
         for task in tasks:
@@ -76,7 +77,7 @@ class IDCA(Algorithm[IDCASettings]):
         return [self._fit(*candidate, settings) for candidate in zip(tasks, candidates, best, strict=True)]
 
     def problem(self, task: Task) -> Any:
-        """The training problem of a task."""
+        """Return the training problem of a task."""
         return linear_problem(task)
 
     def advance(
@@ -87,7 +88,7 @@ class IDCA(Algorithm[IDCASettings]):
         advance(problems, runs, rounds, keep=keep, report=progress(tasks, runs), lanes=lanes)
 
     def _fit(self, task: Task, runs: Sequence[Run], best: Run, settings: IDCASettings) -> Fit:
-        """The fit from the best of a task's candidates, which has gone on: K is chosen."""
+        """Choose K among the checkpoints of a task's best run, and return the fit."""
         problem = self.problem(task)
         # K: one run of the largest K has a checkpoint for every candidate; ties take the smaller max_i f_i
         candidates = sorted(settings.rounds)
@@ -106,13 +107,13 @@ class IDCA(Algorithm[IDCASettings]):
             "validation_accuracy": accuracies[choice],
         }
         trace = Trace({_name(run): run.history for run in runs}, _name(best))
-        # constraints within 2 eps of 0 count as active: the inner solver leaves them up to eps above it
+        # the inner solver accepts g_max <= eps, so constraints within 2 eps of 0 count as active
         evaluated_point = LinearPoint(problem, *points[choice], active_within=2 * eps)
         return Fit(score_at(task, *points[choice]), chosen, trace, evaluated_point)
 
 
 def _best(task: Task, runs: Sequence[Run]) -> Run:
-    """The candidate of the best validation accuracy, of those the one of the smallest violation."""
+    """Return the candidate of the best validation accuracy; ties take the smallest violation."""
     accuracies = [_accuracy(task, run.params) for run in runs]
     violations = [run.history[-1].violation for run in runs]
     choice = tuning.select(
@@ -123,12 +124,12 @@ def _best(task: Task, runs: Sequence[Run]) -> Run:
 
 
 def _accuracy(task: Task, params: Any) -> float:
-    """Accuracy on validation rows."""
+    """Return the accuracy on validation rows."""
     return tuning.accuracy(score_at(task, params), task.validation)
 
 
 def progress(tasks: Sequence[Task], runs: Sequence[Run]) -> Callable[[Run], None]:
-    """What reports an outer iteration of a run to its task."""
+    """Return a callback that reports every tenth outer iteration of a run, and its fixed point, to its task."""
     owner = {id(run): task for task, run in zip(tasks, runs, strict=True)}
 
     def report(run: Run) -> None:
@@ -142,7 +143,7 @@ def progress(tasks: Sequence[Task], runs: Sequence[Run]) -> Callable[[Run], None
 
 
 def _name(run: Run) -> str:
-    """Name of a candidate in histories and progress lines."""
+    """Return the name of a candidate in histories and progress lines."""
     return f"T={run.configuration.inner_steps} eps={run.configuration.tolerance:g}"
 
 

@@ -2,10 +2,10 @@
 
 Partial fairness paper, section 6. Several configurations (inner steps T, tolerance eps) of one problem run as
 the columns of one computation, eight at a time, because they share the data; so do those of problems that differ
-in their slack (kappa) alone. What a column computes does not depend on the columns beside it.
+in their slack (kappa) alone. The other columns do not change the result of a column.
 
-The method is deterministic, so an outer iteration that returns its own starting point would do so for ever:
-that fixed point ends a configuration exactly, with the result that all remaining iterations would have given.
+The method is deterministic. An outer iteration that returns its own starting point is a fixed point: all remaining
+iterations would return that point, too. The configuration therefore ends there.
 """
 
 import time
@@ -58,7 +58,7 @@ class Run:
 
 
 def start_runs(problem: LinearProblem, configurations: Sequence[Configuration], zero: bool = False) -> list[Run]:
-    """Runs at the feasible start, or with all weights and thresholds ``zero``."""
+    """Create a run per configuration, at the feasible start or, with ``zero``, at zero weights and thresholds."""
     starts = [problem.start() for _ in configurations]
     if zero:
         starts = [(np.zeros_like(params), np.zeros_like(aux)) for params, aux in starts]
@@ -82,8 +82,8 @@ def advance(
         rounds: outer iterations that each run shall have done in total.
         keep: rounds whose iterates are kept in ``checkpoints``.
         report: called after each outer iteration of each run.
-        lanes: 1 or 8; by default what costs least for this number of runs. The two differ by rounding. Runs of one
-            lane are as if each was alone, whether or not they are.
+        lanes: SIMD lanes, 1 or 8; by default the faster for this number of runs. The two round differently. With 1,
+            every run gives exactly the result of a run computed alone.
     """
     # runs wait in a queue: a column whose run has ended takes the next one, so that all columns stay busy
     problems = [problem] * len(runs) if isinstance(problem, LinearProblem) else list(problem)
@@ -93,7 +93,7 @@ def advance(
 
 
 class Lanes:
-    """Runs that move together, each with its own outer iteration count; one that is done makes room for the next."""
+    """Runs advanced together as columns; a finished run hands its column to the next waiting one."""
 
     def __init__(
         self,
@@ -107,8 +107,8 @@ class Lanes:
         self.alone, lanes = lanes == 1, columns_for(lanes, len(waiting))
         self.held: list[tuple[LinearProblem, Run]] = [waiting[0]] * lanes
         self.problem = problem = waiting[0][0]
-        # Per column (C of them), what the linearisation (32) at its anchor v0 is made of: the alternatives that f-_i
-        # attains (C, m, J), and of every hinge mean offset and fraction (C, S, Q) and slope (C, S, Q, d+1).
+        # Per column c of C, the linearisation (32) at the anchor v0: the attained alternatives of f-_i (C, m, J), and
+        # offset (C, S, Q), fraction (C, S, Q) and slope (C, S, Q, d+1) of every hinge mean
         program, model, n = _program(problem), problem.model, problem.design.n_rows
         m, n_terms = program.concave.weight.shape
         shape = (lanes, program.n_subsets, program.shift.size)
@@ -134,8 +134,7 @@ class Lanes:
         for c in range(self.active.size):
             self._occupy(c)
         while self.active.any():
-            # as many inner steps as all active columns have left, in one call; then the outer iterations that are over
-            # are closed
+            # one call takes the inner steps that all active columns have left; then finished outer iterations close
             steps = int(self.remaining[self.active].min())
             self._take((self.choice, self.offset, self.slope, self.fraction), steps)
             self.remaining -= steps
@@ -184,7 +183,7 @@ class Lanes:
         """Record the outer iterate of a run, then linearise there or retire the column."""
         problem, run = self.held[c]
         program = _program(problem)
-        # f0(w^(k)) and max_i f_i(w^(k)), in double precision: what histories and checkpoints say
+        # f0(w^(k)) and max_i f_i(w^(k)) in double precision, for the history
         state = problem.state(run.params, run.aux)
         if moved:
             loss, worst = problem.loss(state)[0], float(problem.constraints(state).max())
@@ -217,11 +216,11 @@ class Lanes:
 
 
 def _columns_of(arrays: tuple[NDArray, ...], columns: slice) -> tuple[NDArray, ...]:
-    """Some columns of arrays, not copies."""
+    """Return views of some columns of arrays."""
     return tuple(array[columns] for array in arrays)
 
 
 def _program(problem: LinearProblem) -> HingeProgram:
-    """The constraints of a problem that has some."""
+    """Return the constraints of a problem that has constraints."""
     assert problem.program is not None
     return problem.program
