@@ -40,3 +40,16 @@ def test_legends_lie_within_the_figure_and_panels_keep_their_size(letters: int) 
         assert panel.get_window_extent().height > 0.55 * 4 * figure.dpi
     finally:
         plt.close(figure)
+
+
+@pytest.mark.parametrize(
+    ("reason", "bars", "words"), [("", 0, ["not run"]), ("too few rows", 0, ["too few rows"]), (None, 2, [])]
+)
+def test_a_panel_without_curves_says_why_or_has_bars(reason: str | None, bars: int, words: list[str]) -> None:
+    panel = PlotPanel([], {}, reason, finish=lambda axis: axis.bar(["alm", "idca"], [0.8, 0.7]))
+    figure = canvas.draw_panels([[panel]], (4, 3), {})
+    try:
+        (axis,) = figure.axes
+        assert len(axis.patches) == bars and [text.get_text() for text in axis.texts] == words
+    finally:
+        plt.close(figure)

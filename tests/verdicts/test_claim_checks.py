@@ -10,6 +10,8 @@ from typer.testing import CliRunner
 from partialfair.commands.cli import app
 from partialfair.errors import ConfigError, DataError
 from reproduction.commands import checking
+from reproduction.exhibits import exhibit
+from reproduction.exhibits.exhibit import ExhibitKind, Options
 from reproduction.grid.config import load_config
 
 RIGHT = {
@@ -186,6 +188,18 @@ def test_a_column_of_no_metric_is_refused(check):
     check({"exhibit": ""}, numbers=f"{HEAD}\n", exhibit=table)
     with pytest.raises(ConfigError, match=r"exhibits\.own_table\.metrics: unknown metric 'acuracy'; did you mean 'acc"):
         check({"exhibit": ""}, numbers=f"{HEAD}\n", exhibit=table | {"metrics": ["acuracy"]})
+
+
+def test_the_metric_of_a_kind_of_ones_own_is_checked(check, monkeypatch):
+    class Shown(Options):
+        metric: str = "accuracy"
+
+    own = ExhibitKind.from_lines(Shown, ("value",), lambda context: [])
+    monkeypatch.setattr(exhibit, "kind_of", lambda config, name: own)
+    entry = {"kind": "shown", "published": None, "tolerance": {}, "sides": None}
+    check({"exhibit": ""}, numbers=f"{HEAD}\n", exhibit=entry | {"metric": "accuracy"})
+    with pytest.raises(ConfigError, match=r"exhibits\.own_table\.metric: unknown metric 'acuracy'; did you mean 'acc"):
+        check({"exhibit": ""}, numbers=f"{HEAD}\n", exhibit=entry | {"metric": "acuracy"})
 
 
 def test_a_paper_without_a_folder_is_named_with_the_nearest(check):

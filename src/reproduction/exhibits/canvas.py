@@ -159,14 +159,14 @@ class PlotPanel:
     Attributes:
         curves: what is drawn.
         labels: what matplotlib's ``axis.set`` takes: title, xlabel, ylabel, limits; empty texts are left out.
-        reason: what stands in a panel without curves.
+        reason: what stands in a panel without curves; None where ``finish`` draws bars or other things instead.
         finish: draws what is peculiar to the panel, given its axis.
         annotate: draws words inside the panel whose positions depend on its size, which is then settled.
     """
 
     curves: Sequence[PlotCurve]
     labels: Mapping[str, Any]
-    reason: str = ""
+    reason: str | None = ""
     finish: Callable[[Any], None] | None = None
     annotate: Callable[[Any], None] | None = None
 
@@ -237,7 +237,7 @@ def _panel(axis: Any, panel: PlotPanel) -> None:
         if curve.band is not None:
             axis.fill_between(curve.x, *curve.band, color=curve.style["color"], alpha=curve.shade, lw=0, zorder=2)
     axis.set(**{key: value for key, value in panel.labels.items() if value != ""})
-    if not panel.curves:
+    if not panel.curves and panel.reason is not None:
         write_reason(axis, panel.reason or "not run")
     elif panel.finish is not None:
         panel.finish(axis)

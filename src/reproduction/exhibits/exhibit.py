@@ -285,10 +285,12 @@ def _check_published(config: Config, name: str, options: Options) -> None:
     if refuse is not None:
         for row in evidence.published:
             refuse(evidence, row)
-    for metric in getattr(options, "metrics", []):
-        if not is_metric(metric):
-            hint = did_you_mean(metric, metric_names())
-            raise ConfigError(f"{config.source}: exhibits.{name}.metrics: unknown metric {metric!r}; {hint}")
+    for key in ("metric", "metrics"):
+        values = getattr(options, key, [])
+        for metric in [values] if isinstance(values, str) else values:
+            if not is_metric(metric):
+                hint = did_you_mean(metric, metric_names())
+                raise ConfigError(f"{config.source}: exhibits.{name}.{key}: unknown metric {metric!r}; {hint}")
     allowed_metrics = {_FAIRNESS, "accuracy", *(row.metric for row in evidence.published)}
     for key in ("tolerance", "tolerance_later"):
         for metric in getattr(options, key):
