@@ -126,6 +126,7 @@ class GhostSteps:
             d = self._direction(problem, problem.gradient(x, None), *problem.constraints(x, None))
         else:
             d = self._multilevel(problem, streams, streams.drawn_at(k), x)
+            # (1 + S)(1 + J) rows of a step, for the S = 2 strata of every run of the grid
             state["rows"] += [3 * draw.objective.size for draw in streams.drawn_at(k)]
         # x_{k+1} = x_k + alpha_k d(x_k)
         x += x.dtype.type(state["alpha"]) * d.astype(x.dtype)
