@@ -3,9 +3,12 @@
 import csv
 import math
 import shutil
+from contextlib import nullcontext
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -19,10 +22,12 @@ from partialfair.errors import DataError
 from partialfair.metrics import get
 from reproduction.exhibits import exhibit, history_curves, score_densities
 from reproduction.exhibits import run_files as single_runs
+from reproduction.exhibits.exhibit import ExhibitKind, Options
 from reproduction.grid.config import load_config
 from reproduction.jobs import report
 from reproduction.verdicts import claim_tests
 from reproduction.verdicts.claim import Claim, FromTable
+from reproduction.verdicts.missing_files import is_here
 from reproduction.verdicts.results import Setting
 
 FAILED = ("psp", "a9a", "idca", 0.01, 0)
@@ -344,3 +349,21 @@ def test_shipped_grid_of_the_last_figures():
     for name in ("figure9", "figure10", "figure11"):
         entry = config.params.exhibits[name]
         assert entry.title and entry.model_dump()["caption"]
+
+
+@pytest.mark.parametrize(
+    ("after", "refused"), [([None, 3.0], True), ([2.0, 3.0], False), ([None], True), ([2.0, 3.0, None], False)]
+)
+def test_a_number_gained_does_not_make_up_for_one_lost(
+    after: list[float | None], refused: bool, tmp_path: Path
+) -> None:
+    def lines(context: Any) -> list[dict[str, Any]]:
+        is_here(tmp_path / "table.npz")  # missing
+        return [{"value": value, "note": ""} for value in context.values]
+
+    kind = ExhibitKind.from_lines(Options, ("value", "note"), lines)
+    context = SimpleNamespace(path=lambda suffix: tmp_path / f"facts.{suffix}", replace=True, values=[2.0, None])
+    kind.render(context)
+    context.values, context.replace = after, False
+    with pytest.raises(DataError, match="numbers of runs that are not here") if refused else nullcontext():
+        kind.render(context)

@@ -169,17 +169,22 @@ class ExhibitKind:
         return cls(render, fragment, options=options, figure=draw is not None, columns=tuple(columns), **attributes)
 
 
-def _refuse_loss(path: Path, lines: Iterable[Line], missing: Iterable[Path]) -> None:
-    """Refuse to replace numbers that were drawn beside the runs by fewer numbers that are left without the runs.
+def _refuse_loss(path: Path, lines: Sequence[Line], missing: Iterable[Path]) -> None:
+    """Refuse to replace numbers that were drawn beside the runs by what is left without the runs.
 
     Raises:
-        DataError: the CSV has more numbers than ``lines``.
+        DataError: the CSV has a number where ``lines`` has none, or has more numbers if it has other lines.
     """
     if not path.is_file():
         return
     with path.open(encoding="utf-8", newline="") as stream:
-        cells_before = _count_filled(csv.DictReader(stream))
-    if _count_filled(lines) < cells_before:
+        lines_before = list(csv.DictReader(stream))
+    if len(lines_before) == len(lines):
+        pairs = zip(lines_before, lines, strict=True)
+        loses = any(_filled(before).keys() - _filled(after).keys() for before, after in pairs)
+    else:
+        loses = sum(map(len, map(_filled, lines))) < sum(map(len, map(_filled, lines_before)))
+    if loses:
         absent = sorted(missing)
         raise DataError(
             f"{path}: it shows numbers of runs that are not here ({absent[0]}"
@@ -188,14 +193,11 @@ def _refuse_loss(path: Path, lines: Iterable[Line], missing: Iterable[Path]) -> 
         )
 
 
-def _count_filled(lines: Iterable[Mapping[str, Any]]) -> int:
-    """Count the cells of lines that hold a value, without notes."""
-    return sum(
-        value not in (None, "") and value == value  # not NaN
-        for line in lines
-        for name, value in line.items()
-        if name != "note"
-    )
+def _filled(line: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the cells of a line that hold a value, without its note."""
+    return {
+        name: value for name, value in line.items() if name != "note" and value not in (None, "") and value == value
+    }
 
 
 def _html(content: Table | str) -> str:
