@@ -36,14 +36,14 @@ def parse(text: str, modules: Container[str]) -> Command | None:
         text: the job's shell command.
         modules: modules that run warm.
     """
-    found = _COMMAND.fullmatch(text.strip())
-    if found is None or found["module"] not in modules:
+    match = _COMMAND.fullmatch(text.strip())
+    if match is None or match["module"] not in modules:
         return None
-    variables = tuple(_assignment(word) for word in shlex.split(found["variables"]))
+    variables = tuple(_assignment(word) for word in shlex.split(match["variables"]))
     if any(_AT_START.fullmatch(name) for name, _ in variables):
         return None
-    (log,) = shlex.split(found["log"])
-    return Command(found["python"], found["module"], tuple(shlex.split(found["arguments"])), log, variables)
+    (log,) = shlex.split(match["log"])
+    return Command(match["python"], match["module"], tuple(shlex.split(match["arguments"])), log, variables)
 
 
 def _assignment(word: str) -> tuple[str, str]:

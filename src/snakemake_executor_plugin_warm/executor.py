@@ -91,11 +91,11 @@ class Executor(private.LocalExecutor):
         # Numbers of threads are read when a library is imported: a process of its own for each that is unusual.
         usual = thread_variables(job.threads).items()
         early = tuple(item for item in command.variables if _THREADS.fullmatch(item[0]) and item not in usual)
-        own = dict(item for item in command.variables if item not in early)
+        job_variables = dict(item for item in command.variables if item not in early)
         folder = job.resources.get("tmpdir")
         if folder and self.pools is None:  # a pool's machine has a folder of its own for temporary files
-            own = {**dict.fromkeys(("TMPDIR", "TMP", "TEMPDIR", "TEMP"), str(folder)), **own}
-        return Call(command, Kind(python, job.threads, early), tuple(own.items()))
+            job_variables = {**dict.fromkeys(("TMPDIR", "TMP", "TEMPDIR", "TEMP"), str(folder)), **job_variables}
+        return Call(command, Kind(python, job.threads, early), tuple(job_variables.items()))
 
     def submit(self, job: Job, call: Call) -> None:
         """Hand a job to a warm process."""
@@ -168,17 +168,17 @@ class Executor(private.LocalExecutor):
                 return
         self.report_job_success(info)
 
-    def died(self, process: WarmProcess, left: Sequence[SubmittedJobInfo], status: int) -> None:
+    def died(self, process: WarmProcess, unfinished: Sequence[SubmittedJobInfo], status: int) -> None:
         """Count the jobs of a warm process that has died as failed; run them by the shell if it has never begun."""
         if self.pools is not None:
-            self.pools.died(process, left, status)
+            self.pools.died(process, unfinished, status)
         elif not process.prepared:
             self._fall_back(f"it ended with status {status}" + (f": {process.last_words}" * bool(process.last_words)))
-            for info in left:
+            for info in unfinished:
                 self.run_job(info.job)
             return
         advice = "" if self.pools else "; --executor local does without it"
-        for info in left:
+        for info in unfinished:
             self.report_job_error(info, msg=f"The warm process of this job has died (status {status}){advice}.")
 
     def refused(self, info: SubmittedJobInfo, reason: str) -> None:

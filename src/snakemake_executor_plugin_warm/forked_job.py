@@ -130,13 +130,13 @@ def _write(pipe: int, content: dict[str, Any]) -> None:
 
 def _memory() -> dict[str, float]:
     """Return, in bytes, the peak of virtual memory, and the memory now: shared by none, and in proportion if shared."""
-    found = dict.fromkeys(("vms", "pss", "uss"), 0.0)
+    memory = dict.fromkeys(("vms", "pss", "uss"), 0.0)
     names = {"VmPeak": "vms", "Pss": "pss", "Private_Clean": "uss", "Private_Dirty": "uss", "Private_Hugetlb": "uss"}
     for path in ("/proc/self/status", "/proc/self/smaps_rollup"):
         for name, value in _fields(path):
             if name in names:
-                found[names[name]] += 1024.0 * float(value.split()[0])
-    return found
+                memory[names[name]] += 1024.0 * float(value.split()[0])
+    return memory
 
 
 def _traffic() -> dict[str, float]:

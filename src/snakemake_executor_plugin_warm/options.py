@@ -62,13 +62,13 @@ class ExecutorSettings(ExecutorSettingsBase):
         Raises:
             WorkflowError: an entry is no NAME=N.
         """
-        found = {"cores": 1}
+        capacity = {"cores": 1}
         for entry in names(self.pool_resources):
             name, _, number = entry.partition("=")
             if not (name.isidentifier() and number.isdecimal() and (name != "cores" or int(number))):
                 raise WorkflowError(f"--warm-pool-resources {entry}: give NAME=N, such as cores=2,mem_mb=8000")
-            found[name] = int(number)
-        return found
+            capacity[name] = int(number)
+        return capacity
 
     def launch_command(self) -> list[str]:
         """Return the words of the launch command.
@@ -79,8 +79,8 @@ class ExecutorSettings(ExecutorSettingsBase):
         try:
             return [word.format_map(self.capacity()) for word in shlex.split(self.launch or "")]
         except (KeyError, ValueError, IndexError) as error:
-            known = ", ".join(f"{{{name}}}" for name in self.capacity())
-            raise WorkflowError(f"--warm-launch {self.launch}: {error}; it may name {known}") from None
+            placeholders = ", ".join(f"{{{name}}}" for name in self.capacity())
+            raise WorkflowError(f"--warm-launch {self.launch}: {error}; it may name {placeholders}") from None
 
 
 def names(text: str | None) -> list[str]:

@@ -60,13 +60,13 @@ class Pools:
         with self._lock:
             self._waiting[id(info)] = (info, content, needs)
             self._top_up()
-            self._place()
+            self._assign_jobs()
 
     def ready(self, process: WarmProcess) -> None:
         """Use a pool from now on."""
         with self._lock:
             self._failures = 0
-            self._place()
+            self._assign_jobs()
 
     def made(self, process: WarmProcess, info: Any) -> None:
         """Have the room of a job for others."""
@@ -74,24 +74,24 @@ class Pools:
             for name, need in self._claimed.pop(id(info)).items():
                 if process in self._free:
                     self._free[process][name] += need
-            self._place()
+            self._assign_jobs()
 
-    def died(self, process: WarmProcess, left: Sequence[Any], status: int) -> None:
+    def died(self, process: WarmProcess, unfinished: Sequence[Any], status: int) -> None:
         """Forget a pool that has ended with these jobs, and start another one."""
         with self._lock:
             self._free.pop(process, None)
-            for info in left:
+            for info in unfinished:
                 self._claimed.pop(id(info), None)
-            words = f"status {status}" + (f": {process.last_words}" * bool(process.last_words))
+            reason = f"status {status}" + (f": {process.last_words}" * bool(process.last_words))
             if process.prepared:
-                self._owner.noted(f"a pool has ended ({words}); its jobs count as failed")
+                self._owner.noted(f"a pool has ended ({reason}); its jobs count as failed")
             else:
                 self._failures += 1
                 if self._failures >= _FAILURES and not any(pool.prepared for pool in self._free):
                     self._closed = True
-                    self._owner.no_pools(words)
+                    self._owner.no_pools(reason)
                     return
-                self._owner.noted(f"a pool has ended before it was ready ({words})")
+                self._owner.noted(f"a pool has ended before it was ready ({reason})")
             self._top_up()
 
     def close(self) -> list[WarmProcess]:
@@ -110,7 +110,7 @@ class Pools:
                 self._closed = True
                 self._owner.no_pools(str(error))
 
-    def _place(self) -> None:
+    def _assign_jobs(self) -> None:
         """Hand out the jobs for which there is room: the emptiest pool first."""
         for key, (info, content, needs) in list(self._waiting.items()):
             pools = sorted(self._free.items(), key=lambda item: -item[1]["cores"])

@@ -26,7 +26,7 @@ class Listener(Protocol):
     def made(self, process: "WarmProcess", task: Any, outcome: Mapping[str, Any]) -> None:
         """A job has been made, or has failed."""
 
-    def died(self, process: "WarmProcess", left: Sequence[Any], status: int) -> None:
+    def died(self, process: "WarmProcess", unfinished: Sequence[Any], status: int) -> None:
         """The warm process has ended without an outcome of these tasks."""
 
     def noted(self, text: str) -> None:
@@ -169,5 +169,5 @@ def thread_variables(threads: int) -> dict[str, str]:
     set that one, they can then share a process.
     """
     libraries = ("OMP_NUM", "GOTO_NUM", "OPENBLAS_NUM", "MKL_NUM", "VECLIB_MAXIMUM", "NUMEXPR_NUM")
-    found = {f"{library}_THREADS": str(threads) for library in libraries}
-    return {"NUMBA_NUM_THREADS": os.environ.get("NUMBA_NUM_THREADS", str(threads)), **found}
+    variables = {f"{library}_THREADS": str(threads) for library in libraries}
+    return {"NUMBA_NUM_THREADS": os.environ.get("NUMBA_NUM_THREADS", str(threads)), **variables}

@@ -97,13 +97,13 @@ class Server:
     def serve(self) -> None:
         """Make what is asked until the connection ends."""
         while True:
-            found = {key.fd for key, _ in self.selector.select()}
-            if self.connection.fileno() in found and not self.receive():
+            readable = {key.fd for key, _ in self.selector.select()}
+            if self.connection.fileno() in readable and not self.receive():
                 return
-            if self.wake in found:
+            if self.wake in readable:
                 os.read(self.wake, 4096)
             for process in list(self.at_work.values()):
-                if process.pipe in found:
+                if process.pipe in readable:
                     self.read(process)
             self.reap()
 

@@ -62,10 +62,10 @@ class LogHandler(LogHandlerBase):
         if name is None:
             entry |= {"text": record.getMessage(), "warning": record.levelno >= WARNING}
         else:
-            known = _FIELDS.get(str(name))
-            if known is None:
+            fields = _FIELDS.get(str(name))
+            if fields is None:
                 return
-            entry |= {key: getattr(record, key, None) for key in known}
+            entry |= {key: getattr(record, key, None) for key in fields}
             if name in _WITH_TEXT:
                 entry["text"] = record.getMessage()
         try:
