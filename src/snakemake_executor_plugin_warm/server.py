@@ -167,8 +167,8 @@ class Server:
         try:
             self.connection.close()
             self.selector.close()
-            others = (process.pipe for process in self.at_work.values())
-            for descriptor in (read, self.wake, signal.set_wakeup_fd(-1), *others):
+            pipes = (process.pipe for process in self.at_work.values())
+            for descriptor in (read, self.wake, signal.set_wakeup_fd(-1), *pipes):
                 os.close(descriptor)
             forked_job.run(job, server, write)
         except BaseException:
@@ -245,8 +245,8 @@ def _ends_with_parent() -> Callable[[], None]:
 
 def _lines(text: bytearray) -> list[bytes]:
     """Take the complete lines off a buffer."""
-    *lines, rest = bytes(text).split(b"\n")
-    text[:] = rest
+    *lines, unfinished_line = bytes(text).split(b"\n")
+    text[:] = unfinished_line
     return lines
 
 
