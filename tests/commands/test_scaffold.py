@@ -254,14 +254,19 @@ def test_the_example_of_an_exhibit_has_the_style_and_the_types(checkout: Path) -
 
 FILLED = {
     "metric": (
-        "    return float((max(means) - min(means)) / np.std(scores))",
+        "    return float((max(means) - min(means)) / np.ptp(scores))",
         "    return float(max(means) - min(means))",
     ),
     "constraint": ("        kappa,\n", "        2 * kappa,\n"),
     "algorithm": ("(0.5, 0.9, 1.0)", "(0.2, 0.4)"),
 }
 EXPECTED = {
-    "metric": ("1.0 / np.sqrt(1.25)", "1.0"),
+    "metric": (
+        "INTERVAL, 1 / 3),\n    ([0.0, 1.0, 0.0, 1.0], [0, 0, 1, 1], INTERVAL, 0.0),\n"
+        "    ([1.0, 2.0, 3.0, 4.0, 3.0, 4.0, 5.0, 6.0], [0, 0, 0, 0, 1, 1, 1, 1], (0.0, 0.5), 0.4),",
+        "INTERVAL, 1.0),\n    ([0.0, 1.0, 0.0, 1.0], [0, 0, 1, 1], INTERVAL, 0.0),\n"
+        "    ([1.0, 2.0, 3.0, 4.0, 3.0, 4.0, 5.0, 6.0], [0, 0, 0, 0, 1, 1, 1, 1], (0.0, 0.5), 2.0),",
+    ),
     "constraint": (
         "[first - second - kappa, second - first - kappa]",
         "[first - second - 2 * kappa, second - first - 2 * kappa]",

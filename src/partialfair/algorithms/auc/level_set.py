@@ -82,7 +82,7 @@ class LevelSetBudget(PairLoss):
         batch: rows per step, drawn with replacement.
         steps: T, steps of an oracle call.
         calls: largest number of oracle calls.
-        theta: the level falls by |U| / (2 theta). Algorithm 1 requires theta > 1; appendix E.3 sets it to 1.
+        theta: the level falls by ``|U| / (2 theta)``. Algorithm 1 requires theta > 1; appendix E.3 sets it to 1.
         bound: I, bound on the auxiliary variables.
         radius: bound on the norm of the weights.
         tolerance: a run ends when its U is above minus this.
