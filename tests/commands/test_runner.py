@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from partialfair.commands.cli import app
 from partialfair.data.files import write_json
 from partialfair.errors import ConfigError, PartialFairError
-from reproduction.commands import outdated, runner
+from reproduction.commands import outdated, preflight, runner
 from reproduction.commands.runner import require_targets
 from reproduction.grid import fingerprint
 from reproduction.grid.agreement import snakemake_record
@@ -121,7 +121,7 @@ def test_a_run_that_opens_a_second_look_goes_on_with_it(monkeypatch: pytest.Monk
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(runner, "follow", lambda *_, **__: runs.append(1) or 0)
     monkeypatch.setattr(runner, "require_targets", lambda *_: Grid(grids.pop(0)))
-    monkeypatch.setattr(runner, "explained", lambda *_: [])
+    monkeypatch.setattr(runner, "_explained", lambda *_: (False, []))
     monkeypatch.setattr(runner.outdated, "tables", lambda *_: [])
     monkeypatch.setattr(runner, "idle", lambda *_: [])
     Path("Snakefile").touch()
@@ -140,7 +140,7 @@ def test_the_command_that_continues_is_named(monkeypatch: pytest.MonkeyPatch, tm
     monkeypatch.delenv(runner.AGAIN, raising=False)
     monkeypatch.setattr(runner, "follow", stopped)
     monkeypatch.setattr(runner, "require_targets", lambda *_: SimpleNamespace(jobs=list))
-    monkeypatch.setattr(runner, "explained", lambda *_: [])
+    monkeypatch.setattr(runner, "_explained", lambda *_: (False, []))
     monkeypatch.setattr(runner.outdated, "tables", lambda *_: [])
     monkeypatch.setattr(runner, "recorded", lambda *_: None)
     Path("Snakefile").touch()
@@ -165,7 +165,7 @@ def test_a_verbose_run_is_alone_and_shows_all_that_is_said(monkeypatch: pytest.M
     """It went past all that guards a run: an interrupt left locks, and SIGTERM a Snakemake that nobody knew of."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(runner, "require_targets", lambda *_: SimpleNamespace(jobs=list))
-    monkeypatch.setattr(runner, "explained", lambda *_: [])
+    monkeypatch.setattr(runner, "_explained", lambda *_: (False, []))
     monkeypatch.setattr(runner.outdated, "tables", lambda *_: ["one.npz"])
     monkeypatch.setattr(runner, "recorded", lambda *_: None)
     monkeypatch.setattr(runner, "idle", lambda *_: ())
@@ -218,6 +218,46 @@ def test_a_dry_run_says_steps_cost_and_where_to_read_on(
     assert {path.read_text() for path in tmp_path.glob("run.*")} == {"under way\n"}
 
 
+def test_the_cost_is_that_of_results_that_do_not_agree(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    """It counted the runs of whatever was asked for, also where only one of two experiments was outdated."""
+    monkeypatch.chdir(ROOT)
+    config = load_config("params.yaml")
+    monkeypatch.chdir(tmp_path)  # no run is here
+    agreement = SimpleNamespace(
+        config=config,
+        experiments=lambda names: [name for name in names if name in config.experiments],
+        without_record=lambda targets: [],
+    )
+    stale = {"reports/demo/runs.parquet": "the code that collects has changed"}
+    reason, cost = preflight.explained(agreement, ["demo", "psp"], stale)
+    assert reason == "reports/demo/runs.parquet: the code that collects has changed"
+    assert cost.startswith(f"to make it, {len(config.jobs('demo'))} runs that are not here are trained")
+
+
+@pytest.mark.parametrize("stale", [True, False])
+def test_a_gate_says_first_in_what_results_do_not_agree(stale: bool, monkeypatch, tmp_path: Path, capsys):
+    monkeypatch.chdir(tmp_path)
+    lines = ["reports/demo/runs.parquet: the code that collects has changed"] * stale
+    monkeypatch.setattr(runner, "require_targets", lambda *_: SimpleNamespace(jobs=list))
+    monkeypatch.setattr(runner, "_explained", lambda *_: (stale, lines))
+    monkeypatch.setattr(runner.outdated, "tables", lambda *_: [])
+    monkeypatch.setattr(runner, "_plan", lambda *_: print("train 21") or 0)
+    Path("Snakefile").touch()
+    runner.PLAN.parent.mkdir()
+    runner.PLAN.write_text("    reason: Missing output files: b\n    reason: Missing output files: a\n" * 2)
+    assert runner.run_workflow(["demo"], Path("params.yaml"), dry_run=True, gate=True) == 1
+    reasons = [] if stale else ["outdated: Missing output files: a", "outdated: Missing output files: b"]
+    assert capsys.readouterr().out.splitlines() == [*lines, "train 21", *reasons]
+
+
+def test_the_evaluation_of_an_untrained_run_names_the_command_that_trains_it(monkeypatch, tmp_path: Path):
+    run = "--experiment demo --dataset simulated --algorithm alm --kappa 0.1 --seed 0"
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setattr("reproduction.grid.paths.FIT", "no_such_fit.json")  # as if no run were here
+    done = CliRunner().invoke(app, ["evaluate", *run.split()])
+    assert f"not trained yet; `partialfair train {run}` trains it" in str(done.exception)
+
+
 def test_a_record_that_cannot_be_read_is_no_hindrance(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.chdir(tmp_path)
     RECORD.parent.mkdir()
@@ -255,7 +295,7 @@ def test_a_resumed_run_shows_its_progress(monkeypatch: pytest.MonkeyPatch, tmp_p
 def test_a_run_beside_another_is_refused_and_leaves_its_log(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(runner, "require_targets", lambda *_: SimpleNamespace(jobs=list))
-    monkeypatch.setattr(runner, "explained", lambda *_: [])
+    monkeypatch.setattr(runner, "_explained", lambda *_: (False, []))
     monkeypatch.setattr(runner.outdated, "tables", lambda *_: [])
     monkeypatch.setattr(runner, "recorded", lambda *_: None)
     Path("Snakefile").touch()

@@ -127,7 +127,7 @@ def test_contributing_shows_the_skeleton(checkout: Path) -> None:
 
 
 def test_rows_in_another_order_than_their_groups_are_noticed(checkout: Path) -> None:
-    """A penalty on the groups of ``task.train`` beside scores in the order of the design passed every other test."""
+    """A model that depends on which rows come first, as one with mixed-up groups does, passes every other test."""
     made = [checkout / path for path in create("algorithm", "misaligned", checkout).files]
     module = made[0]
     text = module.read_text(encoding="utf-8")

@@ -194,9 +194,11 @@ def test_the_metric_of_a_kind_of_ones_own_is_checked(check, monkeypatch):
     class Shown(Options):
         metric: str = "accuracy"
 
-    own = ExhibitKind.from_lines(Shown, ("value",), lambda context: [])
+    shown = ExhibitKind.from_lines(Shown, ("value",), lambda context: [])
     kind_of = exhibit.kind_of
-    monkeypatch.setattr(exhibit, "kind_of", lambda config, name: own if name == "own_table" else kind_of(config, name))
+    monkeypatch.setattr(
+        exhibit, "kind_of", lambda config, name: shown if name == "own_table" else kind_of(config, name)
+    )
     entry = {"kind": "shown", "published": None, "tolerance": {}, "sides": None}
     check({"exhibit": ""}, numbers=f"{HEAD}\n", exhibit=entry | {"metric": "accuracy"})
     with pytest.raises(ConfigError, match=r"exhibits\.own_table\.metric: unknown metric 'acuracy'; did you mean 'acc"):

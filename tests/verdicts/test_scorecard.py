@@ -133,14 +133,14 @@ class TestWhatIsRefusedFromTheCount:
 
     def test_a_number_is_counted_once(self):
         first = judged(nulls={"constant": 0.7})
-        found = scorecard._mark_repeats([first, first | {"exhibit": "t4", "setting": "kappa=0.1"}])
-        assert [line["verdict"] for line in found] == ["agrees", "repeated"]
-        assert "the number of t, row=1" in found[1]["note"] and not counts(found[1])
+        marked = scorecard._mark_repeats([first, first | {"exhibit": "t4", "setting": "kappa=0.1"}])
+        assert [line["verdict"] for line in marked] == ["agrees", "repeated"]
+        assert "the number of t, row=1" in marked[1]["note"] and not counts(marked[1])
 
     def test_equal_numbers_of_two_datasets_are_both_judged(self):
         first = judged(nulls={"constant": 0.7})
-        found = scorecard._mark_repeats([first, first | {"exhibit": "t4", "dataset": "other"}])
-        assert [line["verdict"] for line in found] == ["agrees", "agrees"] and all(map(counts, found))
+        marked = scorecard._mark_repeats([first, first | {"exhibit": "t4", "dataset": "other"}])
+        assert [line["verdict"] for line in marked] == ["agrees", "agrees"] and all(map(counts, marked))
 
     def test_accuracy_has_no_tolerance_of_fairness(self):
         options = {"tolerance": {"fairness": 0.05}, "tolerance_later": {"fairness": "0.01 was too small"}}

@@ -90,8 +90,8 @@ class TestState:
 
     def test_comparisons_that_the_unconstrained_model_passes_are_counted_apart(self):
         passed = [line | {"nulls": "Unconstrained passes"} for line in lines(holds=3)]
-        found = verdict.reason(lines(holds=2, undecided=1), passed)
-        assert found == (
+        reason = verdict.reason(lines(holds=2, undecided=1), passed)
+        assert reason == (
             "of 3 comparisons 2 hold, 0 are alike, 0 depend, 1 cannot be told, 0 fail; 3 more are true and no "
             "evidence, as the unconstrained model passes them too"
         )
@@ -109,8 +109,8 @@ class TestState:
         assert verdict.reason(lines(holds=2), passed).endswith("as b or c in other passes them too")
 
     def test_what_is_beaten_by_another_holds_in_the_count(self):
-        found = verdict.reason(lines(holds=2, dominated=1, undecided=1, fails=1))
-        assert found.startswith("of 5 comparisons 3 hold, 0 are alike, 0 depend, 1 cannot be told, 1 fails")
+        reason = verdict.reason(lines(holds=2, dominated=1, undecided=1, fails=1))
+        assert reason.startswith("of 5 comparisons 3 hold, 0 are alike, 0 depend, 1 cannot be told, 1 fails")
 
     def test_where_it_fails_is_said_by_the_title_of_the_experiment(self):
         places = [("bank", "linear", "A"), ("bank", "linear", "B"), ("bank", "net", "A"), ("bank", "net", "B")]
@@ -118,8 +118,8 @@ class TestState:
             line | {"dataset": dataset, "setting": setting, "against": other}
             for line, (dataset, setting, other) in zip(lines(fails=3, holds=1), places, strict=True)
         ]
-        found = verdict.reason(own, titles={"linear": "Linear scores (Example 1)", "net": "Networks"})
-        assert found.endswith("it fails on bank (linear scores): A, B; bank (networks): A")
+        reason = verdict.reason(own, titles={"linear": "Linear scores (Example 1)", "net": "Networks"})
+        assert reason.endswith("it fails on bank (linear scores): A, B; bank (networks): A")
 
     def test_where_it_fails_is_said_as_figures_call_the_dataset(self):
         own = lines(fails=1)

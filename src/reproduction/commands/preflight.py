@@ -10,7 +10,7 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import redirect_stderr
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -237,7 +237,7 @@ def make_by_content(command: Command, agreement: "Agreement") -> None:
     if not {*TRIGGERS} <= {str(trigger) for trigger in options.rerun_triggers}:
         further += ["--rerun-triggers", *TRIGGERS]
     if not further:
-        for line in explained(agreement, targets):
+        for line in explained(agreement, targets, stale):
             print(line, file=sys.stderr, flush=True)
         return
     before = command.arguments
@@ -247,13 +247,18 @@ def make_by_content(command: Command, agreement: "Agreement") -> None:
     os.execv(sys.executable, arguments)  # noqa: S606 (no shell is wanted)
 
 
-def explained(agreement: "Agreement", targets: Sequence[str]) -> list[str]:
-    """Return a line on each result that does not agree, at most ten, on their cost, and on those taken as they are."""
-    stale = agreement.stale(targets)
+def explained(agreement: "Agreement", targets: Sequence[str], stale: Mapping[str, str]) -> list[str]:
+    """Return a line on each result that does not agree, at most ten, on their cost, and on those taken as they are.
+
+    Args:
+        agreement: what the results say of themselves.
+        targets: what is asked for.
+        stale: the reason of each result behind the targets that does not agree, by path.
+    """
     lines = [f"{path}: {reason}" for path, reason in stale.items()]
     if len(lines) > 10:
         lines = [*lines[:10], f"and {len(lines) - 10} more"]
-    lines += [_cost(agreement, targets)] * bool(stale)
+    lines += [_cost(agreement, targets, stale)] if stale else []
     drawn = [Path(path).stem for path in stale if path.endswith(".csv") and Path(path).name not in paths.SUMMARY]
     if drawn and len(drawn) == len(stale):
         lines.append(
@@ -266,12 +271,12 @@ def explained(agreement: "Agreement", targets: Sequence[str]) -> list[str]:
     return lines
 
 
-def _cost(agreement: "Agreement", targets: Sequence[str]) -> str:
-    """Return a line on how many runs behind some targets are not here, and what they took before."""
+def _cost(agreement: "Agreement", targets: Sequence[str], stale: Iterable[str]) -> str:
+    """Return a line on how many runs behind the results that do not agree are not here, and what they took before."""
     from reproduction.commands.forecast import TRAIN, recorded
 
     config = agreement.config
-    outdated = {Path(path).parent.name for path in agreement.stale(targets) if path.startswith(f"{paths.REPORTS}/")}
+    outdated = {Path(path).parent.name for path in stale if path.startswith(f"{paths.REPORTS}/")}
     behind = set(agreement.experiments(list(outdated & {*config.experiments, *config.params.exhibits}) or targets))
     jobs = [job for name in behind for job in config.jobs(name)]
     absent = [job for job in jobs if not (job.path / paths.FIT).is_file()]

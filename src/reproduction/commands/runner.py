@@ -27,7 +27,6 @@ from reproduction.grid.folder import share_with_group
 
 if TYPE_CHECKING:
     from reproduction.commands.forecast import Forecast
-    from reproduction.grid.agreement import Agreement
     from reproduction.grid.config import Config
 
 _RESUME = "cd {} && partialfair resume"
@@ -99,14 +98,13 @@ def run_workflow(
             )
         if verbose:
             return subprocess.run(command, check=False).returncode
-        agreement = _agreement(grid)
-        for line in explained(agreement, targets):
-            print(line, flush=True)
-        return _plan(command, grid, targets, cores) or int(gate and _outdated(bool(agreement.stale(targets))))
+        stale, lines = _explained(grid, targets)
+        print(*lines, sep="\n", end="\n" * bool(lines), flush=True)
+        return _plan(command, grid, targets, cores) or int(gate and _outdated(stale))
     flags = {"--config": str(config) if config != PARAMS else "", "--profile": profile, "--datasets": datasets}
     options = [word for name, value in flags.items() if value for word in (name, value)]
-    for line in explained(_agreement(grid), targets):  # what else only the log would hold
-        print(line, file=sys.stderr)
+    _, lines = _explained(grid, targets)  # what else only the log would hold
+    print(*lines, sep="\n", end="\n" * bool(lines), file=sys.stderr)
     again = partial(_continues, ["partialfair", "run", *targets, "--cores", cores, *options])
     with alone():
         status = _tables_first(command, outdated.tables(grid, targets), again, verbose) or follow(
@@ -168,12 +166,14 @@ def _outdated(told: bool) -> bool:
     return bool(reasons)
 
 
-def _agreement(config: "Config") -> "Agreement":
-    """Return what the results here say of themselves, as the Snakefile asks it."""
+def _explained(config: "Config", targets: Sequence[str]) -> tuple[bool, list[str]]:
+    """Tell whether results here do not agree with the grid, and what the Snakefile says of them."""
     from reproduction.grid.agreement import Agreement
     from reproduction.grid.workflow import Grid
 
-    return Agreement(Grid(config))
+    agreement = Agreement(Grid(config))
+    stale = agreement.stale(targets)
+    return bool(stale), explained(agreement, targets, stale)
 
 
 def _without_metadata() -> Iterator[str]:

@@ -288,7 +288,7 @@ def _check_published(config: Config, name: str, options: Options) -> None:
         for row in evidence.published:
             refuse(evidence, row)
     for key in ("metric", "metrics"):
-        values = getattr(options, key, [])
+        values = getattr(options, key, None) or []
         for metric in [values] if isinstance(values, str) else values:
             if not is_metric(metric):
                 hint = did_you_mean(metric, metric_names())
