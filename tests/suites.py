@@ -68,11 +68,11 @@ SUITES = {
     "grid": Suite("dry runs of the whole grid", (*WORKFLOW, "params.yaml", "papers/**/*.yaml")),
     "audits": Suite("DVC's audits of a finished run, in clones and after edits", WORKFLOW),
     "entries": Suite(
-        "a user's own data, another user, an exhibit made anew, a paper of one's own: by the commands that people give",
+        "everything built and edited, a user's own data, another user, a skeleton filled in, a paper of one's own",
         (
             *WORKFLOW,
             *(f"{WORKBENCH}/{room}/**/*" for room in ("exhibits", "site", "verdicts")),
-            "papers/*/exhibits/*.py",
+            "papers/*/exhibits/*.py", "CONTRIBUTING.md", "docs/new-algorithm.md", "docs/own-*.md",
         ),
     ),
     "exhibits": Suite(
@@ -81,16 +81,23 @@ SUITES = {
             *(f"{WORKBENCH}/{name}/**/*.py" for name in ("exhibits", "site", "statistics", "verdicts", "verify")),
             *(f"{LIBRARY}/{name}/**/*.py" for name in ("metrics", "pages")), "papers/*/exhibits/*.py",
             "params.yaml", "papers/**/*.yaml", "papers/**/*.csv", "reports/*/*.csv", "reports/*/*.parquet",
-            "reports/scorecard.csv", "requirements.lock",
+            "reports/scorecard.csv", "requirements.lock", *COMPUTING,
         ),
     ),
-    "executors": Suite("the workflow by every executor and batch system, compared to the byte", WORKFLOW),
+    "executors": Suite(
+        "the workflow by every executor and batch system, compared to the byte; pools killed or too small",
+        (*WORKFLOW, "tests/warm_executor/toy.py", "tests/warm_executor/project/**/*"),
+    ),
+    "compiled": Suite(
+        "the PyTorch methods with networks, losses and optimisers that torch.compile has compiled",
+        (f"{LIBRARY}/torch/**/*.py", f"{LIBRARY}/constraints/**/*.py", "requirements.lock"),
+    ),
     "site": Suite(
-        "pages and explorers of the site in a browser, on a phone and in the dark",
+        "the site: its links, pages and explorers, in a browser, on a phone and in the dark",
         (
-            "docs/**/*", "papers/**/*", "params.yaml", "reports/*/*.csv", "requirements.lock", "tests/browser.py",
+            "README.md", "CONTRIBUTING.md", "docs/**/*", "papers/**/*", "params.yaml", "reports/*/*.csv",
+            "requirements.lock", "tests/browser.py", f"{LIBRARY}/**/*.py", f"{LIBRARY}/pages/templates/*",
             *(f"{WORKBENCH}/{name}/**/*" for name in ("cards", "exhibits", "site", "verdicts")),
-            f"{LIBRARY}/pages/**/*",
         ),
         ("browser",),
     ),

@@ -239,6 +239,7 @@ def test_a_metric_beside_the_common_ones_is_refused(checkout: Path) -> None:
     assert done.returncode == 2 and "metrics/mine.py" in done.stderr and "metrics/on_request" in done.stderr
 
 
+@pytest.mark.long(suite="entries")
 def test_the_example_of_an_exhibit_has_the_style_and_the_types(checkout: Path) -> None:
     """It stands in docs/exhibit-kinds.md, and is refused by neither `make lint` nor the grid."""
     text = (ROOT / "docs/exhibit-kinds.md").read_text(encoding="utf-8").partition("```python\n")[2].partition("```")[0]
@@ -274,6 +275,7 @@ EXPECTED = {
 }
 
 
+@pytest.mark.long(suite="entries")
 @pytest.mark.parametrize("kind", FILLED)
 def test_a_skeleton_that_is_filled_in_as_its_docs_say_passes_its_test(checkout: Path, kind: str) -> None:
     """With another formula, and where the docs say so, another value by hand; nothing else of the test changes."""
@@ -332,6 +334,7 @@ def test_mistakes_are_refused_and_nothing_is_overwritten(tmp_path: Path) -> None
         assert not (tmp_path / "papers" / name).exists()
 
 
+@pytest.mark.long(suite="entries")
 @pytest.mark.slow
 def test_the_table_of_a_new_dataset_follows_its_file(tmp_path: Path) -> None:
     project = make_project(tmp_path / "project")

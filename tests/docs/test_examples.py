@@ -49,6 +49,7 @@ def test_an_example_needs_no_download_and_is_listed_on_the_site() -> None:
         assert not re.search(r"fetch_|urlopen|requests|https?://", text), path
 
 
+@pytest.mark.long(suite="site")
 def test_the_site_has_every_example_with_its_notebook(site: Path) -> None:
     downloads = {path.name for path in (site / "_downloads").rglob("*.ipynb")}
     for path in EXAMPLES:

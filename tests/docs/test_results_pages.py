@@ -18,7 +18,7 @@ from tests.browser import emulate
 from tests.docs.pages import LAPTOP, opened
 from tests.workflow.project import ROOT
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long(suite="site")]
 
 BYTES, NODES = 500_000, 20_000
 MIXED = (
@@ -67,7 +67,6 @@ def test_every_figure_is_described(site: Path) -> None:
     assert described > 40
 
 
-@pytest.mark.long(suite="site")
 @pytest.mark.parametrize("name", MIXED)
 def test_pages_fit_load_quietly_and_can_be_read(browser: Any, site: Path, name: str) -> None:
     for width, dark in ((1400, False), (1400, True), (390, False), (390, True)):
@@ -78,7 +77,6 @@ def test_pages_fit_load_quietly_and_can_be_read(browser: Any, site: Path, name: 
         assert browser.execute_script(CONTRAST) == [], (name, width, dark)
 
 
-@pytest.mark.long(suite="site")
 def test_no_verdict_is_hidden(browser: Any, site: Path) -> None:
     for width in (1400, 390):
         for name in ("index", "papers/partial_fairness", "scorecard-explorer"):
@@ -90,7 +88,6 @@ def test_no_verdict_is_hidden(browser: Any, site: Path) -> None:
             assert 0 < right <= width, (name, width)
 
 
-@pytest.mark.long(suite="site")
 def test_tables_of_exhibits_fit_the_page(browser: Any, site: Path) -> None:
     cut = {}
     for path in sorted((site / "exhibits").glob("*.html")):
@@ -105,7 +102,6 @@ def test_tables_of_exhibits_fit_the_page(browser: Any, site: Path) -> None:
     assert cut == {}
 
 
-@pytest.mark.long(suite="site")
 def test_cards_of_a_table_say_what_they_are_of(browser: Any, site: Path) -> None:
     """On a phone a row is a card: it repeats the dataset of its block, and marks verdicts besides colouring them."""
     opened(browser, site, "exhibits/table3", width=390)
@@ -131,7 +127,6 @@ return [...document.querySelectorAll('.figure')].map(frame => [frame.scrollWidth
 """
 
 
-@pytest.mark.long(suite="site")
 def test_figures_can_be_read_on_a_phone(browser: Any, site: Path) -> None:
     """Letters of 9 px and more, in a frame that scrolls by itself, says so, and is reached by the keyboard."""
     small, measured = {}, 0
@@ -148,7 +143,6 @@ def test_figures_can_be_read_on_a_phone(browser: Any, site: Path) -> None:
     assert small == {} and measured > 30
 
 
-@pytest.mark.long(suite="site")
 @pytest.mark.parametrize("name", ["tutorial", "start", "partial-fairness", "regressor"])
 def test_pictures_of_the_docs_can_be_read_on_a_phone(browser: Any, site: Path, name: str) -> None:
     opened(browser, site, name, width=390)
@@ -165,7 +159,6 @@ def test_pictures_of_the_docs_can_be_read_on_a_phone(browser: Any, site: Path, n
         assert order == 0 and "pf-hint" in hint
 
 
-@pytest.mark.long(suite="site")
 def test_home_answers_first(browser: Any, site: Path) -> None:
     opened(browser, site, "index")
     assert browser.find_element("tag name", "h1").text.startswith("Do these five papers reproduce?")
@@ -192,7 +185,6 @@ def test_home_says_how_much_is_not_counted(site: Path) -> None:
     ]
 
 
-@pytest.mark.long(suite="site")
 def test_figure_1_answers_a_pointer_the_keyboard_and_its_buttons(browser: Any, site: Path) -> None:
     from selenium.webdriver.common.keys import Keys
 
@@ -210,7 +202,6 @@ def test_figure_1_answers_a_pointer_the_keyboard_and_its_buttons(browser: Any, s
     assert browser.find_elements("css selector", ".pf-panels line[stroke-dasharray]")
 
 
-@pytest.mark.long(suite="site")
 @pytest.mark.parametrize("name", ["partial_fairness", "stochastic_benchmark", "dp_postprocessing"])
 def test_every_number_of_a_paper_answers_a_pointer_and_the_keyboard(browser: Any, site: Path, name: str) -> None:
     from selenium.webdriver.common.keys import Keys
@@ -232,7 +223,6 @@ def test_every_number_of_a_paper_answers_a_pointer_and_the_keyboard(browser: Any
         assert len(picture.find_elements("css selector", ".m.on")) == 1
 
 
-@pytest.mark.long(suite="site")
 def test_every_exhibit_of_a_paper_has_its_row(browser: Any, site: Path) -> None:
     opened(browser, site, "papers/partial_fairness")
     heads = [e.text for e in browser.find_elements("css selector", ".pf-exhibits thead th")]
@@ -253,7 +243,6 @@ def test_every_exhibit_of_a_paper_has_its_row(browser: Any, site: Path) -> None:
         assert browser.execute_script(f"{ends}e => e.getBoundingClientRect().right))") <= width
 
 
-@pytest.mark.long(suite="site")
 def test_keyboard_reaches_what_scrolls_and_every_control_has_a_name(browser: Any, site: Path) -> None:
     for name in MIXED:
         opened(browser, site, name, width=390)
@@ -290,7 +279,6 @@ def test_figure_1_shows_the_numbers_of_its_file(site: Path) -> None:
     assert {point["v"][3] for panel in data["panels"] for point in panel["points"]} == wanted
 
 
-@pytest.mark.long(suite="site")
 def test_the_first_figure_says_whose_constraint_is_exceeded(browser: Any, site: Path) -> None:
     drawn = pd.read_csv(ROOT / "reports/figure1/figure1.csv")
     psp = drawn[(drawn["experiment"] == "psp") & (drawn["source"] == "reproduced")]

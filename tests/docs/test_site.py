@@ -68,6 +68,7 @@ def broken(pages: dict[Path, Page], site: Path) -> Iterator[str]:
                 yield f"{path.name} links to {address}, which has no such anchor"
 
 
+@pytest.mark.long(suite="site")
 def test_links_lead_somewhere_and_nothing_comes_from_the_network(pages: dict[Path, Page], site: Path) -> None:
     assert len(pages) > 30
     assert not list(broken(pages, site))
@@ -75,11 +76,13 @@ def test_links_lead_somewhere_and_nothing_comes_from_the_network(pages: dict[Pat
     assert "url(http" not in styles and "url(//" not in styles and "@import" not in styles
 
 
+@pytest.mark.long(suite="site")
 def test_search_works_without_a_server(site: Path) -> None:
     index = (site / "searchindex.js").read_text(encoding="utf-8")
     assert "kappa" in index and "tutorial" in index
 
 
+@pytest.mark.long(suite="site")
 def test_equations_are_drawn_by_the_browser_itself(site: Path) -> None:
     page = (site / "algorithms" / "idca.html").read_text(encoding="utf-8")
     assert page.count("<math") > 10 and "MathJax" not in page and "katex" not in page.lower()
@@ -95,6 +98,7 @@ def test_every_plugin_has_a_page(folder: str) -> None:
     assert not left, f"docs/{folder} has pages of {left}, which are no plug-ins; delete or rename them"
 
 
+@pytest.mark.long(suite="site")
 def test_a_broken_link_is_noticed(site: Path, pages: dict[Path, Page], tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     copy.mkdir()

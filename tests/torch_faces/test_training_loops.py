@@ -523,6 +523,7 @@ def test_prox_linear_steps_refuse_micro_batches() -> None:
 # --- compilation ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.long(suite="compiled")
 @pytest.mark.parametrize("what", ["network", "forward and Lagrangian", "optimiser.step"])
 @pytest.mark.parametrize("method", ["ascent", "ssl_alm", "switching", "plada"])
 def test_compiled_parts_take_the_same_steps(method: str, what: str) -> None:
@@ -543,6 +544,7 @@ def test_compiled_parts_take_the_same_steps(method: str, what: str) -> None:
     assert compiled.multipliers.steps == 6
 
 
+@pytest.mark.long(suite="compiled")
 @pytest.mark.parametrize("method", ["ghost", "idca"])
 def test_compiled_networks_serve_directions(method: str) -> None:
     torch._dynamo.reset()
@@ -551,6 +553,7 @@ def test_compiled_networks_serve_directions(method: str) -> None:
     torch.testing.assert_close(compiled.run(4).vector, plain.vector, rtol=1e-4, atol=2e-6)
 
 
+@pytest.mark.long(suite="compiled")
 @pytest.mark.parametrize("part", ["network", "loss", "loss, as told"])
 def test_several_derivatives_of_a_compiled_loss_are_refused_by_name(part: str) -> None:
     """A compiled network is fine: what loss and constraints share is outside."""

@@ -158,6 +158,7 @@ rule make:
     assert len(entries) == 9 and most_at_once(entries) == 2
 
 
+@pytest.mark.long(suite="executors")
 @pytest.mark.parametrize("how", ["interrupt", "kill"])
 def test_nothing_runs_on(toy: Toy, started: list[Any], how: str) -> None:
     one_rule(toy, one="wait", two="stubborn wait", three="", four="")
@@ -183,6 +184,7 @@ def test_nothing_runs_on(toy: Toy, started: list[Any], how: str) -> None:
     assert not list(toy.folder.glob(".snakemake/incomplete/*"))
 
 
+@pytest.mark.long(suite="executors")
 def test_sigterm_lets_running_jobs_finish(toy: Toy, started: list[Any]) -> None:
     one_rule(toy, one="wait", two="wait")
     started.append(toy.start(*WARM, "--cores", "1"))
@@ -203,6 +205,7 @@ def test_without_a_module_all_jobs_go_to_the_shell(toy: Toy) -> None:
     shutil.rmtree(toy.folder / ".snakemake")
 
 
+@pytest.mark.long(suite="executors")
 @pytest.mark.parametrize("way", ["crash", "no interpreter", "no memory"])
 def test_a_warm_process_that_cannot_start_gives_one_warning_and_the_executor_local(toy: Toy, way: str) -> None:
     one_rule(toy, one="", two="", three="")
@@ -236,6 +239,7 @@ def test_a_warm_process_that_cannot_start_gives_one_warning_and_the_executor_loc
 LAUNCH = "sh -c 'echo pool >> pools.txt; exec \"$@\"' launcher"
 
 
+@pytest.mark.long(suite="executors")
 def test_pools_share_the_jobs_and_keep_to_their_own_limits(toy: Toy) -> None:
     toy.rules(
         """
@@ -301,6 +305,7 @@ rule here:
     assert len(list(toy.folder.glob("benchmarks/*.tsv"))) == 12
 
 
+@pytest.mark.long(suite="executors")
 def test_a_pool_that_is_killed_loses_what_ran_in_it_alone(toy: Toy) -> None:
     one_rule(toy, a="kill_server_once", b="sleep=1", c="", d="", e="", f="")
     pools = ["--warm-launch", LAUNCH, "--warm-pools", "2", "--warm-pool-resources", "cores=1"]
@@ -311,6 +316,7 @@ def test_a_pool_that_is_killed_loses_what_ran_in_it_alone(toy: Toy) -> None:
     assert toy.output.count("The warm process of this job has died (status -9).") == 1
 
 
+@pytest.mark.long(suite="executors")
 def test_a_job_larger_than_a_pool_is_refused_and_a_retry_has_a_pool_for_itself(toy: Toy) -> None:
     one_rule(toy, a="exit_once=3")
     rules = (toy.folder / "Snakefile").read_text()
@@ -324,6 +330,7 @@ def test_a_job_larger_than_a_pool_is_refused_and_a_retry_has_a_pool_for_itself(t
     assert len(toy.trace("began")) == 2
 
 
+@pytest.mark.long(suite="executors")
 def test_pools_that_cannot_be_started_end_the_run_with_the_reason(toy: Toy) -> None:
     one_rule(toy, a="", b="")
     refuse = "sh -c 'echo srun: error: Invalid partition name specified >&2; exit 1'"

@@ -82,6 +82,7 @@ def named(config: Config) -> list[str]:
     return [*config.experiments, *config.params.exhibits]
 
 
+@pytest.mark.long(suite="grid")
 def test_every_target_that_the_present_code_has_made_agrees(inside: Path) -> None:
     config = tabled(load_config("params.yaml"))
     agreement_of_all = Agreement(Grid(config))
@@ -89,6 +90,7 @@ def test_every_target_that_the_present_code_has_made_agrees(inside: Path) -> Non
     assert len(named(config)) > 180
 
 
+@pytest.mark.long(suite="exhibits")
 @pytest.mark.xfail(strict=True, reason="runs are trained anew since the release of the training code; then this goes")
 def test_every_target_of_a_fresh_clone_agrees() -> None:
     config = load_config("params.yaml")
@@ -139,6 +141,7 @@ def test_no_target_is_up_to_date_once_a_setting_of_its_experiments_has_changed(
         assert any(path.endswith("/runs.parquet") for path in found), target
 
 
+@pytest.mark.long(suite="grid")
 def test_only_what_uses_a_changed_setting_is_outdated(inside: Path) -> None:
     config = load_config("params.yaml")
     demo = config.experiments["demo"].model_copy(update={"seeds": [0, 1, 2, 7]})
@@ -148,6 +151,7 @@ def test_only_what_uses_a_changed_setting_is_outdated(inside: Path) -> None:
     assert stale(other, ["figure1", "table3"]) == {}
 
 
+@pytest.mark.long(suite="grid")
 def test_bootstrap_code_captions_and_published_numbers_count(inside: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config = load_config("params.yaml")
     bootstrap = config.params.bootstrap.model_copy(update={"replicates": 199})
@@ -172,6 +176,7 @@ def test_bootstrap_code_captions_and_published_numbers_count(inside: Path, monke
         agreement._method_digest.cache_clear()
 
 
+@pytest.mark.long(suite="grid")
 @pytest.mark.parametrize("name", ["runs.parquet", "made_from.json"])
 def test_tables_and_records_that_were_edited_or_lost_agree_with_nothing(inside: Path, name: str) -> None:
     config, path = load_config("params.yaml"), Path("reports/demo", name)
@@ -206,10 +211,15 @@ def test_dates_change_nothing_of_what_snakemake_plans(clone: Project) -> None:
                 planned = clone.planned(target)
                 assert planned["train"] == 28 and planned["collect"] == 1, target
             assert clone.planned("table3").total() == 0
+        beside = clone.planned("reports/demo/runs.parquet", "reports/family_sp/runs.parquet")  # of the same data
+        assert beside["train"] == 28 and beside["collect"] == 1
+        again = clone.planned("reports/family_sp/runs.parquet", "--forcerun", "reports/family_sp/runs.parquet")
+        assert again["train"] == 40 and again["collect"] == 1
     finally:
         (clone.folder / "params.yaml").write_text(text)
 
 
+@pytest.mark.long(suite="grid")
 @pytest.mark.slow
 def test_a_folder_of_links_is_as_up_to_date_as_what_they_point_to(clone: Project, tmp_path: Path) -> None:
     folder = tmp_path / "links"

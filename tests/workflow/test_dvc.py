@@ -71,6 +71,7 @@ def models(project: Project) -> dict[str, tuple[int, bytes]]:
     return {path.relative_to(project.folder).as_posix(): (path.stat().st_mtime_ns, path.read_bytes()) for path in found}
 
 
+@pytest.mark.long(suite="audits")
 def test_audit_of_a_finished_run_retrains_nothing(audited: Project):
     before = models(audited)
     assert "up to date" in audited.run("dvc", "status").stdout
@@ -96,6 +97,7 @@ def test_make_paper_does_not_let_hard_linked_inputs_look_new(audited: Project, t
     assert not twin.planned("all")
 
 
+@pytest.mark.long(suite="audits")
 def test_a_fresh_clone_pulls_the_results_and_has_nothing_to_do(audited: Project, tmp_path: Path):
     audited.run("git", "clone", "--quiet", str(audited.folder), str(tmp_path / "clone"))
     clone = Project(tmp_path / "clone")

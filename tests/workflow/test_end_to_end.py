@@ -15,7 +15,7 @@ import pytest
 
 from tests.workflow.project import TINY, Project, edit, make_project
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long(suite="entries")]
 
 TRAINED = "data/runs/demo/simulated"
 SEEDS = {"seed=0", "seed=1"}
@@ -126,7 +126,6 @@ def test_an_edit_of_the_reporting_draws_only(built: Project):
         assert built.planned("demo") == {"exhibit": 1, "experiment_scorecard": 1}
 
 
-@pytest.mark.long(suite="entries")
 def test_a_table_that_comes_out_the_same_retrains_nothing(built: Project):
     """Snakemake by itself takes all that reads a table for outdated once the table is made again."""
     models = [built.folder / TRAINED / run / "model.npz" for run in RUNS]

@@ -237,6 +237,7 @@ def make_by_content(command: Command, agreement: "Agreement") -> None:
     if not {*TRIGGERS} <= {str(trigger) for trigger in options.rerun_triggers}:
         further += ["--rerun-triggers", *TRIGGERS]
     if not further:
+        agreement.takes_tables = not options.forceall and forced <= stale.keys()
         for line in explained(agreement, targets, stale):
             print(line, file=sys.stderr, flush=True)
         return

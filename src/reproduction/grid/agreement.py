@@ -104,9 +104,13 @@ class Agreement:
 
     def __init__(self, grid: "Grid") -> None:
         self.grid, self.config = grid, grid.config
+        self.takes_tables = False  # true where Snakemake plans, and is not told to make what agrees
 
     def dated(self, rule: str, files: Callable[[Any], Any]) -> Callable[[Any], Any]:
         """Return an input function whose files have dates that count only where Snakemake has a record, too.
+
+        Runs behind a table that is taken as it is are no inputs where they are not here: Snakemake would train them as
+        soon as it prepares their data for another experiment.
 
         Args:
             rule: whose input it is: train, evaluate, collect, exhibit, scorecard or experiment_scorecard.
@@ -118,6 +122,8 @@ class Agreement:
             names = files(wildcards)
             if not self._settled(rule, wildcards):
                 return names
+            if rule == "collect" and self.takes_tables:
+                names = [name for name in names if os.path.exists(name)]
             return ancient(names) if isinstance(names, str) else [ancient(name) for name in names]
 
         return inputs
@@ -237,7 +243,9 @@ class Agreement:
             elif name in experiment_names:
                 experiments[name] = None
                 if target in (name, "demo_pages") or Path(target).name in paths.SUMMARY:
-                    exhibits |= dict.fromkeys(self.config.restricted(name).params.exhibits)
+                    shown = self.config.restricted(name).params.exhibits
+                    exhibits |= dict.fromkeys(shown)
+                    experiments |= {behind: None for exhibit in shown for behind in self.grid.experiments_of(exhibit)}
                     summaries[(paths.REPORTS / name).as_posix()] = None
             elif target not in NOT_MADE_FROM_RUNS and not target.startswith(PROCESSED):
                 experiments |= dict.fromkeys(experiment_names)
