@@ -248,6 +248,7 @@ def models(project: Project) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in project.folder.glob("data/runs/**/fit.json")}
 
 
+@pytest.mark.long(suite="grid")
 @pytest.mark.slow
 def test_results_without_records_of_snakemake_are_told_by_their_own(made: Project, tmp_path: Path) -> None:
     """As after copying a folder without .snakemake: tables are made again, and runs that agree are not."""
@@ -267,6 +268,7 @@ def test_results_without_records_of_snakemake_are_told_by_their_own(made: Projec
     assert {path for path in after if after[path] != before[path]} == {path for path in after if "/alm/" in path}
 
 
+@pytest.mark.long(suite="grid")
 @pytest.mark.slow
 def test_options_that_would_hide_a_change_do_not(made: Project) -> None:
     """`--touch` and `--cleanup-metadata` once made Snakemake take changed settings for done."""
