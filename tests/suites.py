@@ -65,7 +65,10 @@ SUITES = {
         ("emulator",),
     ),
     "kills": Suite("the workflow and audits killed at random moments, full disks, two runs at once", WORKFLOW),
-    "grid": Suite("dry runs of the whole grid, and what is up to date in copies of results", (*WORKFLOW, "params.yaml", "papers/**/*.yaml")),
+    "grid": Suite(
+        "dry runs of the whole grid, and what is up to date in copies of results",
+        (*WORKFLOW, "params.yaml", "papers/**/*.yaml"),
+    ),
     "audits": Suite("DVC's audits of a finished run, in clones and after edits", WORKFLOW),
     "entries": Suite(
         "everything built and edited, a user's own data, another user, a skeleton filled in, a paper of one's own",
