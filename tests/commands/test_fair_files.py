@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from pyarrow import parquet
 from typer.testing import CliRunner
 
 from partialfair.audit import audit_scores
 from partialfair.commands.cli import app
-from partialfair.errors import DataError
+from partialfair.errors import ConfigError, DataError
 
 INTERVAL = ("--interval", "0", "0.4")
 
@@ -120,3 +121,83 @@ def test_identifiers_are_no_inputs(table: pd.DataFrame) -> None:
     table.assign(name=[f"p{row}" for row in range(2000)]).to_csv("rows.csv", index=False)
     with pytest.raises(DataError, match="column 'name' has 2000 different texts; name it in --drop"):
         call("fit", "rows.csv", "--label", "y", "--group", "sex", "--out", "fair.csv")
+
+
+FIT = ("fit", "rows.csv", "--label", "y", "--group", "sex", *INTERVAL, "--kappa", "0.9", "--out", "fair.csv")
+
+
+def test_a_level_of_another_file_is_known_by_its_value(table: pd.DataFrame) -> None:
+    table["city"] = table["city"].map({"Rome": "1", "Oslo": "2"})
+    table.to_csv("rows.csv", index=False)
+    call(*FIT, "--category", "city")
+    expected = pd.read_csv("fair.csv")["fair_score"]
+    table.assign(city=table["city"] + ".0").to_csv("new.csv", index=False)
+    call(*FIT, "--category", "city", "--apply", "new.csv")
+    pd.testing.assert_series_equal(pd.read_csv("fair.csv")["fair_score"], expected)
+    table.assign(city=np.where(np.arange(2000) % 4 == 0, "3", table["city"])).to_csv("new.csv", index=False)
+    result = call(*FIT, "--category", "city", "--apply", "new.csv")
+    assert "column 'city': 25.0% of the rows have a level that no fitted row has" in result.output
+    table.assign(city="3").to_csv("new.csv", index=False)
+    with pytest.raises(DataError, match=r"new.csv: column 'city': no row has a level with which the model was fitted"):
+        call(*FIT, "--category", "city", "--apply", "new.csv")
+
+
+@pytest.mark.parametrize("write", [str.upper, "{} ".format])
+def test_a_level_of_another_file_that_is_written_otherwise_is_refused(table: pd.DataFrame, write: Any) -> None:
+    table.assign(city=table["city"].map(write)).to_csv("new.csv", index=False)
+    with pytest.raises(DataError, match=r"new.csv: column 'city': '.*' looks like '.*', with which"):
+        call(*FIT, "--apply", "new.csv")
+
+
+def test_one_row_of_one_group_is_scored(table: pd.DataFrame) -> None:
+    table.iloc[:1].to_csv("one.csv", index=False)
+    call(*FIT, "--apply", "one.csv")
+    assert len(pd.read_csv("fair.csv")) == 1
+
+
+def test_the_index_of_a_table_is_no_input(table: pd.DataFrame) -> None:
+    noise = table.assign(score=np.random.default_rng(1).normal(size=2000)).sort_values("y")
+    noise.index = pd.Index([*range(7, 2007)])
+    noise.to_parquet("rows.parquet")
+    call("fit", "rows.parquet", *FIT[2:])
+    written = pd.read_csv("fair.csv")
+    assert (written["fair_score_decision"] == written["y"]).mean() < 0.7
+
+
+def test_whole_numbers_beside_a_missing_one_stay_what_they_are(table: pd.DataFrame) -> None:
+    numbers = pd.array([None, *(2**53 + row % 3 for row in range(1999))], dtype="Int64")
+    table.assign(person=numbers).to_parquet("rows.parquet")
+    call("adjust", "rows.parquet", "--group", "sex", *INTERVAL, "--out", "fair.parquet")
+    assert parquet.read_table("fair.parquet")["person"].to_pylist() == [None, *numbers[1:].tolist()]
+    result = call("audit", "rows.parquet", "--score", "score", "--group", "person", "--missing", "drop")
+    assert all(str(2**53 + code) in result.output for code in range(3))
+
+
+def test_neither_new_column_replaces_one_of_the_file(table: pd.DataFrame) -> None:
+    table.assign(fair_score_decision="human").to_csv("rows.csv", index=False)
+    with pytest.raises(DataError, match="there is a column 'fair_score_decision' already"):
+        call(*FIT)
+
+
+@pytest.mark.parametrize(("name", "told"), [("y", "it is the label"), ("sex", "it is a group")])
+def test_a_category_that_is_no_input_is_refused(table: pd.DataFrame, name: str, told: str) -> None:
+    with pytest.raises(DataError, match=f"--category {name}: {told}, and no input; leave it out there"):
+        call(*FIT, "--category", name)
+
+
+def test_infinite_and_huge_inputs_are_told_by_column(table: pd.DataFrame) -> None:
+    table.assign(age=np.where(np.arange(2000) == 3, np.inf, table["age"])).to_csv("rows.csv", index=False)
+    with pytest.raises(DataError, match=r"column 'age': 'inf' in row 4 .* write a finite number, or drop such rows"):
+        call(*FIT)
+    table.assign(age=table["age"] * 1e14).to_csv("rows.csv", index=False)
+    with pytest.raises(DataError, match=r"feature 'age' is .* beyond 1e\+12"):
+        call(*FIT)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("audit", "--weight", ""), ("audit", "--junit="), ("adjust", "--column", ""), ("choose-interval", "--weight", "")],
+)
+def test_an_option_without_a_value_is_refused(table: pd.DataFrame, words: tuple[str, ...]) -> None:
+    with pytest.raises(ConfigError, match=rf"{words[1].rstrip('=')} is empty; give a value, or leave the option out"):
+        call(words[0], "rows.csv", "--group", "sex", *words[1:])

@@ -96,13 +96,27 @@ def test_a_personal_profile_with_an_executor_is_named_with_where_it_comes_from(
     assert not command.local and command.cores is None
 
 
-@pytest.mark.parametrize("words", [["--directory", "elsewhere"], ["-d", "elsewhere"], ["--directory=elsewhere"]])
+ELSEWHERE = [["--directory", "x"], ["-d", "x"], ["--directory=x"], ["-dx"], ["--dir", "x"]]
+
+
+@pytest.mark.parametrize("words", ELSEWHERE)
 def test_a_command_for_another_folder_is_read_as_one_in_that_folder(words: list[str]) -> None:
     """Snakemake has gone there by the time that the Snakefile is read, and has to find itself again if replaced."""
     command = Command.read(["snakemake", "-n", *words, "--", "-d"], ROOT / "Snakefile")
     assert command.arguments == ["--snakefile", str(ROOT / "Snakefile"), "-n", "--", "-d"]
-    assert Command.read(["snakemake", "-n", "-s", "S", *words]).arguments == ["-n", "-s", "S"]
+    for snakefile in (["-s", "../S"], ["--snakefile=../S"], ["-s../S"]):
+        found = Command.read(["snakemake", "-n", *snakefile, *words], "/there/S").arguments
+        assert found == ["--snakefile", "/there/S", "-n"], "a path that is relative to where the command was given"
     assert Command.read(["snakemake", "-n", "demo"]).arguments == ["-n", "demo"]
+
+
+def test_what_snakemake_says_of_a_wrong_command_is_heard(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SNAKEMAKE_PROFILE", "/nonexistent")
+    with pytest.raises(SystemExit):
+        read("-n", "demo")
+    assert "profile directory given (/nonexistent)" in capsys.readouterr().err
 
 
 def test_another_program_that_uses_snakemake_is_let_through() -> None:

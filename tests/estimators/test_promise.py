@@ -1,5 +1,6 @@
 """Promises about new rows: bounds against exact distributions, search, statuses, and planted faults in a simulation."""
 
+import math
 import warnings
 from dataclasses import replace
 from functools import partial
@@ -13,7 +14,7 @@ from scipy import stats
 
 from partialfair.audit import violation_bound
 from partialfair.data.intervals import FULL, Interval
-from partialfair.errors import ConfigError, DataError
+from partialfair.errors import ConfigError, DataError, NotEstimableError
 from partialfair.estimators import (
     DemographicParityRegressor,
     InputError,
@@ -412,3 +413,21 @@ def test_blind_models_are_tested_on_rows_they_have_not_seen(
         monkeypatch.setattr(PromisedTraining, "_held_out", refit)
     lost, _ = broken_share(20, setting)
     assert lost > 0.2 if fault else lost <= 0.15
+
+
+@pytest.mark.parametrize("threshold", [math.nan, math.inf])
+def test_no_bound_is_given_on_decisions_by_no_threshold(threshold: float) -> None:
+    with pytest.raises(ConfigError, match="by which nothing is decided"):
+        violation_bound(np.arange(40.0), ["a", "b"] * 20, metric="dp", threshold=threshold)
+
+
+def test_no_bound_is_given_on_decisions_that_are_none() -> None:
+    scores, groups = np.arange(40) / 40, ["a", "b"] * 20
+    with pytest.raises(ConfigError, match="'0.5' is no number"):
+        violation_bound(scores, groups, metric="dp", threshold="0.5")  # type: ignore[arg-type]
+    with pytest.raises(NotEstimableError, match="every row gets the same decision at the threshold 2"):
+        violation_bound(scores, groups, metric="dp", threshold=2.0)
+    with pytest.raises(NotEstimableError, match=r"the threshold 0.5 lies outside the interval"):
+        violation_bound(scores, groups, [(0.0, 0.2)], metric="dp", threshold=0.5)
+    with pytest.raises(NotEstimableError, match=r"group 'z': interval 0.05-0.5 keeps 0 of its 1 rows"):
+        violation_bound(np.arange(41) / 40, [*groups, "z"], [(0.05, 0.5)])

@@ -54,3 +54,9 @@ def test_seeds_datasets_and_methods_are_chosen(tmp_path: Path):
 def test_what_is_not_there_is_named(selection: Selection, words: str):
     with pytest.raises(ConfigError, match=words):
         narrowed(CONFIG, selection)
+
+
+def test_the_command_of_a_selection_names_its_grid():
+    assert Selection("demo").command(Config(CONFIG.params)) == ["partialfair", "run", "demo", "--seeds", "1"]
+    of_mine = Selection("demo").command(Config(CONFIG.params, source="mine.yaml"))
+    assert of_mine == ["partialfair", "run", "demo", "--seeds", "1", "--config", "mine.yaml"]

@@ -66,6 +66,34 @@ def test_tables_without_rows_are_the_same(table, tmp_path, monkeypatch):
     assert said(tmp_path, table.iloc[:0]) == "same as the committed results"
 
 
+def test_an_edited_status_is_no_committed_result(tmp_path: Path) -> None:
+    folder = tmp_path / "reports/demo"
+    shutil.copytree(ROOT / "reports/demo", folder)
+    shutil.copy(ROOT / "Snakefile", tmp_path)
+    settings = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "commit.gpgsign=false"]
+    for words in (["init", "-q"], ["add", "."], [*settings, "commit", "-q", "-m", "results"]):
+        subprocess.run(["git", *words], cwd=tmp_path, check=True)
+    assert read(ROOT / "params.yaml", "demo", tmp_path)["committed"] == "same as the committed results"
+    runs = pd.read_parquet(folder / "runs.parquet")
+    runs.assign(status="ok").to_parquet(folder / "runs.parquet")
+    changed = int((runs["status"] != "ok").sum())
+    line = f"committed results: {changed} of {len(runs)} runs differ in their status"
+    assert changed and read(ROOT / "params.yaml", "demo", tmp_path)["committed"] == line
+
+
+@pytest.mark.parametrize("table", ["metrics.parquet", "runs.parquet"])
+@pytest.mark.parametrize("damage", ["truncated", "without a column"])
+def test_a_damaged_table_is_told_with_what_brings_it_back(tmp_path: Path, table: str, damage: str) -> None:
+    shutil.copytree(ROOT / "reports/demo", tmp_path / "reports/demo")
+    path = tmp_path / "reports/demo" / table
+    if damage == "truncated":
+        path.write_bytes(path.read_bytes()[:3000])
+    else:
+        pd.read_parquet(path).drop(columns="kappa").to_parquet(path)
+    with pytest.raises(DataError, match=rf"{table}: it .*; `git checkout .*{table}` brings .* `partialfair run demo`"):
+        read(ROOT / "params.yaml", "demo", tmp_path)
+
+
 def test_an_experiment_takes_ten_lines_and_names_no_fault_that_did_not_happen():
     lines = list(summary(ROOT / "params.yaml", "psp", ROOT))
     found = read(ROOT / "params.yaml", "psp", ROOT)

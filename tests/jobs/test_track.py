@@ -110,6 +110,30 @@ def test_a_file_elsewhere_is_named_nowhere(tmp_path: Path, monkeypatch: pytest.M
     assert not name_in_stages("zoo.csv") and not name_in_stages("/data/raw/zoo.csv")
 
 
+def test_tracking_again_keeps_what_is_known_and_another_file_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "new.csv"
+    file.write_text("a,b\n1,2\n")
+    dvc_file, _ = track(file, url="https://example.org/new.zip", archive_member="new.csv")
+    before = dvc_file.read_bytes()
+    _, declared = track(file)
+    assert dvc_file.read_bytes() == before and declared.url == "https://example.org/new.zip"
+    file.write_text("a,b\n1,3\n")
+    with pytest.raises(DataError, match=r"new\.csv\.dvc has the checksum of another file"):
+        track(file)
+    assert dvc_file.read_bytes() == before
+
+
+@pytest.mark.parametrize("name", ["a[1]#.csv", "a*.csv", "what?.csv", "#1.csv", "!x.csv", "blank "])
+def test_git_leaves_a_tracked_file_alone_whatever_its_name(tmp_path: Path, name: str) -> None:
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    (tmp_path / name).write_text("private\n")
+    track(tmp_path / name)
+    done = subprocess.run(["git", "check-ignore", name], cwd=tmp_path, check=False)
+    assert done.returncode == 0
+    (tmp_path / "ab.csv").write_text("public\n")
+    assert subprocess.run(["git", "check-ignore", "ab.csv"], cwd=tmp_path, check=False).returncode == 1
+
+
 def test_track_of_a_missing_file_names_it(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"absent\.csv: no such file"):
         track(tmp_path / "absent.csv")

@@ -6,6 +6,7 @@ A kind that one entry point refuses, all refuse.
 import warnings
 from collections.abc import Callable
 from datetime import date
+from decimal import Decimal
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from partialfair.audit import audit_file, audit_scores
 from partialfair.audit.choose import suggest_for_file
 from partialfair.commands.fair_files import Request
 from partialfair.commands.fair_files import fit as fit_of_file
-from partialfair.errors import PartialFairError
+from partialfair.errors import DataError, PartialFairError
 from partialfair.estimators import (
     DemographicParityRegressor,
     PartialFairBoosting,
@@ -689,15 +690,91 @@ def test_levels_are_the_same_whatever_their_type(then: str, now: str, tmp_path: 
 
 
 def test_a_level_that_no_row_had_in_fit_is_said(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"column 'c': 100% of the rows have an unknown level.*its type is bool"):
+    with pytest.raises(ValueError, match=r"column 'c': 'False' looks like '0', with which the model was fitted"):
         scored(tmp_path, pa.array(CODES > 1), TYPES["int8"])
-    with pytest.raises(ValueError, match=r"column 'c': 100% of the rows have an unknown level.*its type is int64"):
+    with pytest.raises(ValueError, match=r"column 'c': '0' looks like 'False', with which the model was fitted"):
         scored(tmp_path, pa.array(CODES // 2), pa.array(CODES > 1))
+    with pytest.raises(ValueError, match=r"column 'c': 100% of the rows have an unknown level.*its type is int64"):
+        scored(tmp_path, pa.array(CODES + 10), TYPES["text"])
     with pytest.warns(UserWarning, match=r"column 'c': 100% of the rows have an unknown level"):
         scored(tmp_path, pa.array([f"new {code}" for code in CODES]), TYPES["text"])
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", UserWarning)
+    share = np.mean(CODES == 3)
+    with pytest.warns(UserWarning, match=rf"column 'c': {share:.0%} of the rows have an unknown level"):
         scored(tmp_path, pa.array(["new" if code == 3 else str(code) for code in CODES]), TYPES["text"])
+
+
+@pytest.mark.parametrize("write", [str.lower, "{} ".format, "{}.".format, "\N{ZERO WIDTH SPACE}{}".format])
+def test_a_level_written_in_another_way_is_refused(write: Callable[[str], str], tmp_path: Path) -> None:
+    fitted = [f"Level {code}" for code in CODES]
+    with pytest.raises(ValueError, match=r"column 'c': '.*' looks like 'Level \d', with which the model was fitted"):
+        scored(tmp_path, pa.array([write(text) for text in fitted]), pa.array(fitted))
+
+
+def test_a_number_is_its_level_however_it_is_written(tmp_path: Path) -> None:
+    written = pa.array([f"{code}.0" for code in CODES])
+    np.testing.assert_array_equal(*scored(tmp_path, written, TYPES["text"]))
+
+
+def test_a_file_beyond_single_precision_is_refused_by_column(tmp_path: Path) -> None:
+    table = pd.DataFrame({"x": np.arange(40) * 1e39, "sex": ["a", "b"] * 20, "y": [0, 0, 1, 1] * 10})
+    table.to_parquet(tmp_path / "rows.parquet")
+    model = PartialFairClassifier(interval=INTERVAL, kappa=0.9)
+    with pytest.raises(ValueError, match=r"column 'x' has 1e\+39, beyond 1e\+12"):
+        model.fit_parquet(tmp_path / "rows.parquet", label="y", sensitive_features="sex")
+
+
+LARGE = [2**60 + code for code in range(80)]
+
+
+DRESSES: list[Callable[[list[int]], Any]] = [
+    np.array,
+    list,
+    lambda values: pd.array(values, dtype="Int64"),
+    lambda values: np.array(values, object),
+    lambda values: [str(value) for value in values],
+    lambda values: [Decimal(value) / 2**61 for value in values],
+]
+
+
+@pytest.mark.parametrize("dress", DRESSES)
+def test_scores_that_double_precision_ties_are_refused_in_any_dress(dress: Callable[[list[int]], Any]) -> None:
+    groups = ["a"] * 40 + ["b"] * 40
+    with pytest.raises(DataError, match="differ by less than double precision holds"):
+        audit_scores(dress(LARGE), groups)
+    exact = np.random.default_rng(0).random(80)
+    texts = [f"{score!r}" for score in exact.tolist()]
+    assert audit_scores(texts, groups).metric("sp") == audit_scores(exact, groups).metric("sp")
+
+
+def test_a_minus_of_a_word_processor_is_a_minus() -> None:
+    labels = ["1", "\N{MINUS SIGN}1"] * 20
+    with pytest.raises(DataError, match="is positive is doubtful"):
+        audit_scores(np.arange(40.0), ["a", "a", "b", "b"] * 10, labels)
+    with pytest.raises(DataError, match="look alike"):
+        audit_scores(np.arange(40.0), ["a", "a", "b", "b"] * 10, [*labels[:39], "-1"])
+
+
+@pytest.mark.parametrize("make", [PartialFairClassifier, PartialFairPostProcessor, PartialFairBoosting])
+def test_a_score_of_rows_in_another_order_is_refused(make: Any) -> None:
+    random = np.random.default_rng(0)
+    X = pd.DataFrame({"x": random.normal(size=300), "z": random.normal(size=300)})
+    y, groups = (X.x > 0).astype(int), np.array(["a", "b"] * 150)
+    model = make(interval=INTERVAL, kappa=0.9).fit(X, y, sensitive_features=groups)
+    assert model.score(X, y, sensitive_features=groups) > 0.8
+    with pytest.raises(ValueError, match="y: row 0 has the index"):
+        model.score(X, y.sample(frac=1, random_state=0), sensitive_features=groups)
+    with pytest.raises(ValueError, match="sample_weight: row 0 has the index"):
+        model.score(X, y, (y + 1.0).sample(frac=1, random_state=0), sensitive_features=groups)
+
+
+def test_weights_of_an_estimator_are_called_by_its_argument() -> None:
+    X, y, groups = np.arange(20.0)[:, None], [0, 1] * 10, ["a", "a", "b", "b"] * 5
+    with pytest.raises(ValueError, match="^sample_weight: -1 in row 0 is no weight"):
+        PartialFairClassifier(interval=INTERVAL).fit(X, y, sensitive_features=groups, sample_weight=-np.ones(20))
+    with pytest.raises(DataError, match="weights: their sum is beyond double precision"):
+        audit_scores(np.arange(20.0), groups, weights=np.full(20, 1e308))
+    with pytest.raises(ValueError, match=r"y has 2 columns"):
+        PartialFairClassifier(interval=INTERVAL, missing="drop").fit(X, np.c_[y, y], sensitive_features=groups)
 
 
 @pytest.mark.parametrize(

@@ -263,3 +263,45 @@ def test_without_skorch_the_error_says_what_to_install(monkeypatch: pytest.Monke
     monkeypatch.setattr(builtins, "__import__", missing)
     with pytest.raises(ConfigError, match=r"pip install 'partialfair\[torch\]'"):
         _ = face.PartialFairModule
+
+
+def test_inputs_are_those_of_the_first_fit() -> None:
+    random = np.random.default_rng(0)
+    X = pd.DataFrame(random.normal(size=(60, 3)), columns=["a", "b", "c"])
+    y, groups = (X["a"] > 0).astype(int), ["f", "m"] * 30
+    model = PartialFairModule(MLP, max_epochs=1, verbose=0).fit(X, y, sensitive_features=groups)
+    assert model.feature_names_in_.tolist() == ["a", "b", "c"]
+    np.testing.assert_array_equal(model.decision_function(X), model.decision_function(X.to_numpy()[:, ::-1][:, ::-1]))
+    with pytest.raises(DataError, match=r"X: the columns are c, b, a, and were a, b, c in the first fit"):
+        model.predict(X[["c", "b", "a"]])
+    with pytest.raises(DataError, match=r"X: two columns are called 'a'"):
+        model.predict(X[["a", "b", "a"]])
+    model.fit(X[["c", "b", "a"]], y, sensitive_features=groups)
+    assert model.feature_names_in_.tolist() == ["c", "b", "a"]
+
+
+@pytest.mark.parametrize(
+    ("spoil", "told"),
+    [
+        (lambda X: X.mask(X > 2), "X: column 'a' has no value in row"),
+        (lambda X: X.assign(b="text"), "X: column 'b': 'text' in row 0 is not a finite number"),
+        (lambda X: np.where(X > 2, np.nan, X), r"X: row \d+ has a missing or infinite number"),
+        (lambda X: np.ma.array(X, mask=X > 2), r"X: the value in row \d+ is masked"),
+        (lambda X: X.to_numpy().astype(str), "X: values of type .* cannot be read as numbers"),
+    ],
+)
+def test_inputs_that_are_no_numbers_are_refused(spoil: Any, told: str) -> None:
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(60, 3)), columns=["a", "b", "c"])
+    X.iloc[7, 0] = 5.0
+    y, groups = (X["a"] > 0).astype(int), ["f", "m"] * 30
+    fitted = PartialFairModule(MLP, max_epochs=1, verbose=0).fit(X, y, sensitive_features=groups)
+    for call in (fitted.predict, lambda X: clone(fitted).fit(X, y, sensitive_features=groups)):
+        with pytest.raises(DataError, match=told):
+            call(spoil(X))
+
+
+def test_labels_that_sort_in_two_ways_are_warned_of() -> None:
+    X = np.random.default_rng(0).normal(size=(60, 3)).astype(np.float32)
+    model = PartialFairModule(MLP, max_epochs=1, verbose=0)
+    with pytest.warns(UserWarning, match="'no' is the positive label, as it sorts behind 'Yes'"):
+        model.fit(X, np.where(X[:, 0] > 0, "Yes", "no"), sensitive_features=["f", "m"] * 30)

@@ -213,8 +213,10 @@ def test_dates_change_nothing_of_what_snakemake_plans(clone: Project) -> None:
             assert clone.planned("table3").total() == 0
         beside = clone.planned("reports/demo/runs.parquet", "reports/family_sp/runs.parquet")  # of the same data
         assert beside["train"] == 28 and beside["collect"] == 1
-        again = clone.planned("reports/family_sp/runs.parquet", "--forcerun", "reports/family_sp/runs.parquet")
-        assert again["train"] == 40 and again["collect"] == 1
+        table = "reports/family_sp/runs.parquet"
+        for forced in (("--forcerun", table), ("--force",), ("--forceall",), ("--forcerun", "collect")):
+            again = clone.planned(table, *forced)
+            assert again["train"] == 40 and again["collect"] == 1, forced
     finally:
         (clone.folder / "params.yaml").write_text(text)
 

@@ -1,11 +1,14 @@
 """`partialfair reproduce` on a finished tiny project: the same bits, in a folder of its own, for a stated cost."""
 
+import contextlib
 import re
 import sys
 from pathlib import Path
 
 import pytest
 
+from partialfair.errors import ConfigError
+from reproduction.commands.reproduce import _link
 from tests.workflow.project import Project, make_project
 
 pytestmark = pytest.mark.slow
@@ -25,7 +28,8 @@ def reproduce(project: Project, *arguments: str, check: bool = True, verb: str =
 
 
 def content(folder: Path) -> dict[Path, bytes]:
-    return {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+    files = (path for path in sorted(folder.rglob("*")) if path.is_file() and "__pycache__" not in path.parts)
+    return {path: path.read_bytes() for path in files}
 
 
 @pytest.mark.long(suite="entries")
@@ -93,3 +97,23 @@ def test_what_cannot_be_made_is_refused_in_a_sentence(built: Project, arguments:
     status, said = reproduce(built, *arguments, check=False)
     assert status == 2 and words in re.sub(r"[\s│]+", " ", said) and "Traceback" not in said, said
     assert "running" not in said
+
+
+def test_a_folder_of_its_own_is_linked_to_this_checkout_wherever_that_is(tmp_path: Path):
+    for checkout in ("old", "new"):
+        (tmp_path / checkout / "src").mkdir(parents=True)
+    link = Path("reproduced/demo/src")
+    with contextlib.chdir(tmp_path / "old"):
+        _link(link, Path.cwd() / "src")
+    moved = tmp_path / "moved"
+    (tmp_path / "old").rename(moved)
+    assert (moved / link).resolve() == moved / "src"
+    with contextlib.chdir(tmp_path / "new"):
+        link.parent.mkdir(parents=True)
+        link.symlink_to(moved / "src")  # as an earlier release wrote it, in a folder that was copied
+        _link(link, Path.cwd() / "src")
+        assert link.resolve() == Path.cwd() / "src"
+        link.unlink()
+        link.mkdir()
+        with pytest.raises(ConfigError, match=r"reproduced/demo/src: a link to .*/new/src belongs here"):
+            _link(link, Path.cwd() / "src")

@@ -1,6 +1,7 @@
 """What scores of any model promise about the population, from rows that the model has not seen."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -8,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from partialfair.audit.sample import IN_MEMORY, build_sample
-from partialfair.data.intervals import for_groups
-from partialfair.errors import ConfigError, DataError
+from partialfair.data.intervals import GroupPairs, decides_nothing, for_groups, require_rows
+from partialfair.errors import ConfigError, DataError, NotEstimableError
 from partialfair.metrics.held_out_bound import decision_bound, rank_bound
 from partialfair.metrics.ranks import count_above
 from partialfair.metrics.registry import get
@@ -76,7 +77,7 @@ def violation_bound(
 
     Raises:
         DataError: rows that cannot be used; ConfigError: settings that cannot; NotEstimableError: the interval keeps
-            fewer than 2 rows of a group.
+            fewer than 2 rows of a group, or nothing is decided on it.
     """
     if metric not in SCALES:
         raise ConfigError(f"metric is {metric!r}; {did_you_mean(str(metric), SCALES)}")
@@ -87,13 +88,17 @@ def violation_bound(
         raise ConfigError(f"metric {metric!r} compares rows of one label; pass labels")
     sample = build_sample(scores, groups, labels, threshold, positive, missing, words)
     unions = for_groups(interval, len(sample.names))
+    if not strata:
+        _require_rows(unions, sample)
+    tables = [_decisions(sample, label) for label in strata]
+    if strata:
+        _require_decisions(metric, tables, unions, sample.threshold)
     y = np.ones(len(sample.scores)) if sample.y is None else sample.y
     value = float(get(metric)(sample.scores, y, sample.group, interval, sample.threshold))
     if not strata:
         counts = count_above(sample.scores, sample.group, len(sample.names))
         bound, sizes = rank_bound(counts, unions, SCALES[metric], float(confidence)), counts.sizes
     else:
-        tables = [_decisions(sample, y, label) for label in strata]
         hits, rows = (np.array(table, np.int64) for table in zip(*tables, strict=True))
         bound, sizes = decision_bound(hits, rows, unions, SCALES[metric], float(confidence)), rows.sum(axis=0)
     return ViolationBound(
@@ -101,11 +106,52 @@ def violation_bound(
     )
 
 
-def _decisions(sample: Any, y: Any, label: int | None) -> tuple[Any, Any]:
+def _require_rows(unions: GroupPairs, sample: Any) -> None:
+    """Refuse an interval that keeps fewer than 2 rows of a group.
+
+    Raises:
+        NotEstimableError: naming the group.
+    """
+    for name, pairs, size in zip(sample.names, unions, np.bincount(sample.group), strict=True):
+        try:
+            require_rows((pairs,), [size])
+        except NotEstimableError as error:
+            raise NotEstimableError(str(error).replace("group 0", f"group {name!r}", 1)) from None
+
+
+def _decisions(sample: Any, label: int | None) -> tuple[Any, Any]:
     """Positive decisions (G,) and rows (G,) of one label."""
-    rows = np.ones(len(y), np.bool_) if label is None else y == label
+    rows = np.ones(len(sample.scores), np.bool_) if label is None else sample.y == label
     sizes = np.bincount(sample.group[rows], minlength=len(sample.names))
     if not sizes.all():
         lacking = sample.names[int(np.argmin(sizes))]
         raise DataError(f"labels: group {lacking!r} has no rows with one of the labels; leave the group out")
     return np.bincount(sample.group[rows & (sample.scores > sample.threshold)], minlength=len(sample.names)), sizes
+
+
+def _require_decisions(metric: str, tables: Sequence[tuple[Any, Any]], unions: GroupPairs, threshold: float) -> None:
+    """Refuse a bound on decisions that are none.
+
+    Args:
+        metric: its name.
+        tables: positive decisions (G,) and rows (G,) of each label.
+        unions: ranks that are compared, of each group.
+        threshold: decision threshold.
+
+    Raises:
+        ConfigError: the threshold is no finite number.
+        NotEstimableError: every row gets the same decision, or none inside the interval differs.
+    """
+    if not math.isfinite(threshold):
+        raise ConfigError(f"threshold is {threshold}, by which nothing is decided; use a finite number")
+    hits, rows = (sum(int(column.sum()) for column in columns) for columns in zip(*tables, strict=True))
+    if hits in (0, rows):
+        raise NotEstimableError(
+            f"metric {metric!r}: every row gets the same decision at the threshold {threshold:g}; pass the threshold "
+            "of the model"
+        )
+    if all(decides_nothing(decided / of, unions) for decided, of in tables):
+        raise NotEstimableError(
+            f"metric {metric!r}: the threshold {threshold:g} lies outside the interval, so that no decision inside it "
+            "differs; pass an interval around the shares of positive decisions"
+        )

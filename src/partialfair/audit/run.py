@@ -103,8 +103,6 @@ def audit_scores(
     # plain numbers for JSON, also where a limit is a number of NumPy
     gates = {name: float(limit) for name, limit in (gates or {}).items()}
     min_group_size, level = int(min_group_size), float(level)
-    if threshold is not None and (isinstance(threshold, bool) or not isinstance(threshold, Real)):
-        raise ConfigError(f"threshold: {threshold!r} is no number; rows with a higher score are positive decisions")
     if positive is not None and labels is None:
         raise ConfigError(f"positive is {positive!r}, but no labels are given; pass them, or drop it")
     sample = build_sample(scores, groups, labels, threshold, positive, missing, words, weights)

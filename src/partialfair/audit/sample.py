@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -141,13 +142,24 @@ def build_sample(
         None if outcome is None else outcome.y[complete],
         codes,
         names,
-        default_threshold(values) if threshold is None else float(threshold),
+        default_threshold(values) if threshold is None else _number(threshold),
         "" if outcome is None else outcome.positive,
         "" if outcome is None or positive is not None else "".join(outcome.negative),
         {name: int(rows.sum()) for name, rows in columns.missing.items() if rows.any()},
         int((~complete).sum()),
     )
     return sample if columns.weights is None else _weighted(sample, check_weights(columns.weights[complete]))
+
+
+def _number(threshold: Any) -> float:
+    """Return a decision threshold as a number.
+
+    Raises:
+        ConfigError: it is none.
+    """
+    if isinstance(threshold, bool) or not isinstance(threshold, Real):
+        raise ConfigError(f"threshold: {threshold!r} is no number; rows with a higher score are positive decisions")
+    return float(threshold)
 
 
 @dataclass(frozen=True, eq=False)

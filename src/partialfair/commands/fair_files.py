@@ -112,14 +112,14 @@ class Request:
         for name in sorted({name for name in file.names if file.names.count(name) > 1}):
             self.faults.append(f"column {name!r} occurs twice; rename one of them")
 
-    def groups(self, columns: dict[str, Any], names: Sequence[str]) -> intake.Groups | None:
-        """Groups of the rows."""
+    def groups(self, columns: dict[str, Any], names: Sequence[str], least: int = 2) -> intake.Groups | None:
+        """Groups of the rows, of which there are to be at least so many."""
         if not names:
             return None
         group_columns = {name: columns[name] for name in names}
         null_texts = intake.MISSING_WORDS["group"]
         encoded = self.note(intake.groups, group_columns, "groups", self.missing, null_texts)
-        if encoded is not None and len(encoded.names) == 1:
+        if encoded is not None and len(encoded.names) < least:
             self.faults.append(f"groups: all rows are of one group, {encoded.names[0]!r}; two are compared at least")
         return encoded if isinstance(encoded, intake.Groups) else None
 
@@ -219,11 +219,14 @@ def fit(
     request.check()
     names = named_columns(file, request.group)
     present = request.present(file, [label, *names, *drop])
-    request.present(file, [name for name in category if name not in (label, *names, *drop)])
-    inputs = [name for name in dict.fromkeys(file.names) if name not in (label, *names, *drop)]
+    request.present(file, category)
+    used = {label: "the label", **dict.fromkeys(names, "a group"), **dict.fromkeys(drop, "named in --drop")}
+    for name in (name for name in category if name in used):
+        request.faults.append(f"--category {name}: it is {used[name]}, and no input; leave it out there")
+    inputs = [name for name in dict.fromkeys(file.names) if name not in used and not _is_index(file, name, category)]
     if not inputs:
         request.faults.append("no column is left as input; name fewer in --drop")
-    request.free_names(file, [] if apply is not None else [column])
+    request.free_names(file, [] if apply is not None else [column, f"{column}_decision"])
     columns = file.columns([*(name for name in present if name not in drop), *inputs])
     groups = request.groups(columns, [name for name in names if name in columns])
     missing = "drop" if request.missing == "drop" else "refuse"
@@ -239,12 +242,18 @@ def fit(
     model = PartialFairClassifier(uses_group=uses_group, **request.constraint)
     X = table.matrix(columns)[rows]
     _told(request, lambda: model.fit(X, outcome.y[rows] > 0, sensitive_features=row_groups))
+    unknown: dict[str, float] = {}
     if apply is not None:
-        file, X, row_groups, rows = _rows_to_score(request, apply, names, table, groups, column, uses_group)
+        file, X, row_groups, rows, unknown = _rows_to_score(request, apply, names, table, groups, column, uses_group)
     scores = _told(request, lambda: model.decision_function(X, sensitive_features=row_groups if uses_group else None))
     decisions = np.where(scores > 0, outcome.positive, outcome.negative[0])
     _write(request.out, file, rows, {column: scores, f"{column}_decision": decisions})
-    return _report(request, model, rows, as_json)
+    return _report(request, model, rows, as_json, unknown)
+
+
+def _is_index(file: TableFile, name: str, category: Sequence[str]) -> bool:
+    """Whether pandas keeps the index of a table in this column; it is an input only where it is named."""
+    return name in file.index_names and name not in category
 
 
 @dataclass(frozen=True, eq=False)
@@ -276,7 +285,7 @@ class _Inputs:
             empty = pd.isna(values) | texts.str.casefold().isin(null_texts)
             share = float(pd.to_numeric(texts[~empty], errors="coerce").notna().mean()) if not empty.all() else 1.0
             if name not in category and share > NUMBERS:
-                parsed = request.note(intake.numbers, values, f"column {name!r}", null_texts)
+                parsed = request.note(_numbers, name, values)
                 numbers.append(name)
                 absent = np.zeros(missing.size, np.bool_) if parsed is None else parsed[1]
             else:
@@ -299,27 +308,51 @@ class _Inputs:
             missing |= absent
         return cls(tuple(numbers), levels, missing)
 
-    def matrix(self, columns: dict[str, Any]) -> NDArray[np.float64]:
-        """Inputs (n, d): the numbers, then a column of 0 and 1 for every level; NaN where a number is missing."""
-        from partialfair.data.groups import text_of
+    def matrix(self, columns: dict[str, Any]) -> Any:
+        """Inputs (n, d): the numbers, then a column of 0 and 1 for every level; NaN where a number is missing.
 
-        blocks = [
-            intake.numbers(columns[name], f"column {name!r}", intake.MISSING_WORDS["number"])[0][:, None]
-            for name in self.numbers
-        ]
+        A dataframe, so that errors name the column, unless two inputs would be called alike.
+        """
+        import pandas as pd
+
+        blocks = [_numbers(name, columns[name])[0][:, None] for name in self.numbers]
         for name, texts in self.levels.items():
-            values = np.array([text_of(value) for value in columns[name]], object)
-            blocks.append((values[:, None] == np.array(texts, object)).astype(np.float64))
-        return np.hstack(blocks)
+            blocks.append((self.codes(columns, name)[:, None] == np.arange(len(texts))).astype(np.float64))
+        names = [*self.numbers, *(f"{name}={text}" for name, texts in self.levels.items() for text in texts)]
+        X = np.hstack(blocks)
+        return X if len(set(names)) < len(names) else pd.DataFrame(X, columns=names)
+
+    def codes(self, columns: dict[str, Any], name: str) -> NDArray[np.int64]:
+        """Places (n,) of the rows' values among the levels of a column; -1 of a missing value, and of an unknown one.
+
+        Raises:
+            DataError: a value looks like a level and is none.
+        """
+        known = self.levels[name]
+        column = intake.levels(name, columns[name], "inputs", intake.MISSING_WORDS["category"])
+        level_of = intake.levels_matched(column.texts, known, f"column {name!r}")
+        places = [known.index(level_of[text]) if text in level_of else -1 for text in column.texts]
+        return np.array([*places, -1], np.int64)[column.codes]
+
+    def unknown(self, columns: dict[str, Any], rows: NDArray[np.bool_]) -> dict[str, float]:
+        """Share of some rows whose value is none of the levels, of each column that has such rows."""
+        shares = {name: float(np.mean(self.codes(columns, name)[rows] < 0)) for name in self.levels}
+        return {name: share for name, share in shares.items() if share}
 
     def lacking(self, columns: dict[str, Any]) -> NDArray[np.bool_]:
         """Rows (n,) of another file that lack a value."""
         absent = np.zeros(len(next(iter(columns.values()))), np.bool_)
         for name in self.numbers:
-            absent |= intake.numbers(columns[name], f"column {name!r}", intake.MISSING_WORDS["number"])[1]
+            absent |= _numbers(name, columns[name])[1]
         for name in self.levels:
             absent |= intake.levels(name, columns[name], "inputs", intake.MISSING_WORDS["category"]).missing
         return absent
+
+
+def _numbers(name: str, values: Any) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """An input of numbers, and which are missing; see :func:`partialfair.data.intake.numbers`."""
+    null_texts, remedy = intake.MISSING_WORDS["number"], "write a finite number, or drop such rows"
+    return intake.numbers(values, f"column {name!r}", null_texts, infinite=remedy, use="read as numbers")
 
 
 def _rows_to_score(
@@ -330,8 +363,8 @@ def _rows_to_score(
     fitted: intake.Groups,
     column: str,
     uses_group: bool,
-) -> tuple[TableFile, NDArray[np.float64], Any, NDArray[np.bool_]]:
-    """The file to score, its inputs and groups, and its rows; all of its faults at once."""
+) -> tuple[TableFile, Any, Any, NDArray[np.bool_], dict[str, float]]:
+    """The file to score, its inputs and groups, its rows, and shares of unknown levels; all of its faults at once."""
     request_of_rows = Request(path, request.out, request.group, (), request.kappa, SCALES[0], None, request.missing)
     file = TableFile(path)
     inputs = [*table.numbers, *table.levels]
@@ -340,7 +373,7 @@ def _rows_to_score(
     request_of_rows.settle()
     columns = file.columns(present)
     absent = request_of_rows.note(table.lacking, columns)
-    groups = request_of_rows.groups(columns, names) if uses_group else None
+    groups = request_of_rows.groups(columns, names, least=1) if uses_group else None
     if groups is not None:
         for name in sorted(set(groups.names) - set(fitted.names)):
             request_of_rows.faults.append(
@@ -351,10 +384,16 @@ def _rows_to_score(
             f"row {int(absent.argmax()) + 1} after the header lacks an input ({int(absent.sum())} such rows); "
             "fill it in, or drop such rows (--missing drop)"
         )
-    request_of_rows.settle()
     rows = ~absent if groups is None else ~(absent | groups.missing)
+    unknown = request_of_rows.note(table.unknown, columns, rows) or {}
+    for name in (name for name, share in unknown.items() if share == 1):
+        request_of_rows.faults.append(
+            f"column {name!r}: no row has a level with which the model was fitted "
+            f"({', '.join(map(repr, table.levels[name][:5]))}); check the column"
+        )
+    request_of_rows.settle()
     row_groups = None if groups is None else np.array(groups.names, object)[groups.codes[rows]]
-    return file, table.matrix(columns)[rows], row_groups, rows
+    return file, table.matrix(columns)[rows], row_groups, rows, unknown
 
 
 def _of_rows(request: Request, groups: intake.Groups, rows: NDArray[np.bool_]) -> NDArray[Any]:
@@ -395,14 +434,16 @@ def _write(out: Path, file: TableFile, rows: NDArray[np.bool_], added: dict[str,
             table.to_parquet(path, index=False)
 
 
-def _report(request: Request, model: Any, rows: NDArray[np.bool_], as_json: bool) -> int:
-    """Say what holds; 0 if all that was asked for does."""
+def _report(
+    request: Request, model: Any, rows: NDArray[np.bool_], as_json: bool, unknown: dict[str, float] | None = None
+) -> int:
+    """Say what holds, and in which columns which share of rows has an unknown level; 0 if all that was asked does."""
     promise = model.promise_
     content = {
         "status": model.status_, "violation": model.train_violation_, "kappa": request.kappa,
         "interval": [list(pair) for pair in model.interval_], "sampling_band": model.sampling_band_,
         "promise": None if promise is None else str(promise), "rows": int(rows.sum()),
-        "left_out": int((~rows).sum()), "out": printable(str(request.out)),
+        "left_out": int((~rows).sum()), "unknown_levels": unknown or {}, "out": printable(str(request.out)),
     }  # fmt: skip
     if as_json:
         print(json.dumps(content, indent=1))
@@ -419,5 +460,9 @@ def _report(request: Request, model: Any, rows: NDArray[np.bool_], as_json: bool
         lines.append(str(promise))
     if not rows.all():
         lines.append(f"{int((~rows).sum())} rows with missing values were left out")
+    lines += [
+        f"column {name!r}: {share:.1%} of the rows have a level that no fitted row has, and count as none"
+        for name, share in (unknown or {}).items()
+    ]
     print("\n".join([*lines, printable(str(request.out))]))
     return 0 if model.status_ == "ok" else MISSED

@@ -43,12 +43,15 @@ class Verbs(TyperGroup):
 
 
 class OnceCommand(TyperCommand):
-    """A command that refuses an option given twice, of which the last would count, and an empty path."""
+    """A command that refuses an option given twice, of which the last would count, and one without a value."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Look through the arguments before they are parsed."""
         once = {
             name for parameter in self.params if not getattr(parameter, "multiple", False) for name in parameter.opts
+        }
+        valued = {
+            name for parameter in self.params if not getattr(parameter, "is_flag", True) for name in parameter.opts
         }
         seen: set[str] = set()
         for argument, after in zip_longest(args, args[1:]):
@@ -57,8 +60,9 @@ class OnceCommand(TyperCommand):
                 break
             if name in seen:
                 raise ConfigError(f"{name} is given twice; give it once")
-            if argument == "--out=" or (argument == "--out" and after == ""):
-                raise ConfigError("--out is empty; name a file or folder")  # as of an unset variable
+            if argument.startswith("--") and (argument == f"{name}=" or (name in valued and after == "")):
+                what = "name a file or folder" if name == "--out" else "give a value, or leave the option out"
+                raise ConfigError(f"{name} is empty; {what}")  # as of an unset variable
             seen |= {name} & once if name.startswith("--") else set()
         return list(super().parse_args(ctx, args))
 

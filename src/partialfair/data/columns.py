@@ -119,8 +119,17 @@ class TableFile:
                 f"{self.path}: not a readable parquet file ({_first_line(error)}); write it again"
             ) from error
 
+    @cached_property
+    def index_names(self) -> tuple[str, ...]:
+        """Columns of a parquet file in which pandas keeps the index of a table; to it they are no columns."""
+        if not self.is_parquet:
+            return ()
+        from pyarrow import parquet
+
+        return index_columns(parquet.read_schema(self._source()))
+
     def columns(self, names: Sequence[str] | None = None) -> dict[str, Any]:
-        """Return the columns by name; those of a CSV file are texts.
+        """Return the columns by name; those of a CSV file are texts, and whole numbers stay so where one is missing.
 
         Args:
             names: names of the columns to read; by default all.
@@ -133,7 +142,7 @@ class TableFile:
         table = self._read_parquet(chosen) if self.is_parquet else self._read_csv(chosen)
         if not table.num_rows:
             raise DataError(f"{self.path}: there are no rows; write one line per row")
-        return {name: table.column(name).to_pandas() for name in chosen}
+        return {name: table.column(name).to_pandas(integer_object_nulls=True) for name in chosen}
 
     def _loaded(self) -> bytes | None:
         """The bytes of a pipe or a compressed file, unpacked; ``None`` of a plain file, which Arrow opens itself."""
@@ -283,6 +292,12 @@ class TableFile:
             raise DataError(
                 f"{self.path}: not a readable parquet file ({_first_line(error)}); write it again"
             ) from error
+
+
+def index_columns(schema: Any) -> tuple[str, ...]:
+    """Columns in which pandas keeps the index of a table; to it they are no columns, and they say nothing of a row."""
+    columns = (schema.pandas_metadata or {}).get("index_columns", [])
+    return tuple(name for name in columns if isinstance(name, str))  # an index of the rows' numbers is kept as a range
 
 
 def _is_parquet(path: Path) -> bool:

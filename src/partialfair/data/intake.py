@@ -15,6 +15,7 @@ Rows count from 0 in errors.
 
 import re
 import unicodedata
+import warnings
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -75,6 +76,9 @@ _DISGUISES = {
 }  # fmt: skip
 """What a text may be in truth, by the pattern of it."""
 
+MINUS = "\N{MINUS SIGN}"
+DIGITS = 16
+"""Length of a text from which double precision may round the number that it reads as."""
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?")
 
 
@@ -396,6 +400,30 @@ def refuse_alike(
         )
 
 
+def levels_matched(texts: Sequence[str], known: Sequence[str], where: str) -> dict[str, str]:
+    """Return the known level of the same value for each text that has one: the same text, or the same number.
+
+    Args:
+        texts: different values.
+        known: levels that a model was fitted with.
+        where: the column, for errors.
+
+    Raises:
+        DataError: a text looks like a known level and is none.
+    """
+    matched = {text: text for text in texts if text in set(known)}
+    number_of = {_exact(level): level for level in known if _exact(level) is not None}
+    matched |= {text: number_of[_exact(text)] for text in texts if text not in matched and _exact(text) in number_of}
+    unknown = [text for text in texts if text not in matched]
+    for earlier, later in alike([*known, *unknown]):
+        if earlier < len(known) <= later:
+            raise DataError(
+                f"{where}: {unknown[later - len(known)]!r} looks like {known[earlier]!r}, with which the model was "
+                "fitted; write it alike"
+            )
+    return matched
+
+
 def refuse_missing(missing: NDArray[np.bool_], where: str, values: Any, remedy: str) -> None:
     """Refuse missing entries.
 
@@ -502,6 +530,17 @@ def doubtful_order(texts: Sequence[str]) -> set[str]:
     return candidates
 
 
+def warn_of_order(classes: Sequence[Any], stacklevel: int) -> None:
+    """Warn of two labels that sort in two ways, the second of which is the positive one."""
+    if isinstance(classes[0], str) and len(doubtful_order(classes)) > 1:
+        warnings.warn(
+            f"{classes[1]!r} is the positive label, as it sorts behind {classes[0]!r}; if the other is meant, map the "
+            "labels to 0 and 1",
+            UserWarning,
+            stacklevel=stacklevel + 1,
+        )
+
+
 def numbers(
     values: Any,
     subject: str,
@@ -543,6 +582,7 @@ def numbers(
         absent = [is_missing(entries[row], null_texts) for row in texts]
         missing = missing.copy()
         missing[texts[np.array(absent, bool)]] = True
+        _refuse_rounded(entries, converted, missing, subject)
     bad = ~missing & (~np.isfinite(converted) if finite else np.isnan(converted))
     if bad.any():
         row, count = int(bad.argmax()), int(bad.sum())
@@ -668,14 +708,23 @@ def _bare(text: str) -> str:
     """Return a text without case, invisible characters, blanks around it and the forms of Unicode."""
     if not text.isascii():
         marks = unicodedata.normalize("NFKC", text)
-        text = "".join(mark for mark in marks if unicodedata.category(mark) != "Cf")
+        text = "".join(mark for mark in marks if unicodedata.category(mark) != "Cf").replace(MINUS, "-")
     return " ".join(text.casefold().split())
 
 
 def _exact(text: str) -> Decimal | None:
     """Return the number that a text reads as, without rounding; ``None`` of other texts."""
-    text = text.strip().casefold()
+    text = text.strip().casefold().replace(MINUS, "-")
     return Decimal(text) if _NUMBER.fullmatch(text) else None
+
+
+def _long(entry: Any) -> Any:
+    """Return the exact value of an entry that double precision may round; ``None`` of others."""
+    if isinstance(entry, str):
+        return _exact(entry) if len(entry) >= DIGITS else None
+    if isinstance(entry, Decimal):
+        return entry
+    return int(entry) if isinstance(entry, int | np.integer) and abs(int(entry)) >= 2**53 else None
 
 
 def _refuse_rounded(array: Any, converted: NDArray[np.float64], missing: NDArray[np.bool_], subject: str) -> None:
@@ -686,8 +735,14 @@ def _refuse_rounded(array: Any, converted: NDArray[np.float64], missing: NDArray
     """
     present = ~missing & np.isfinite(converted)
     exact, rounded = np.asarray(array)[present], converted[present]
-    large = exact.size and (exact.dtype.kind == "f" or np.abs(rounded).max() >= 2.0**53)
-    if large and np.unique(exact).size > np.unique(rounded).size:
+    if exact.dtype.kind == "O":
+        values = [_long(entry) for entry in exact]
+        long = [row for row, value in enumerate(values) if value is not None]
+        ties = len({values[row] for row in long}) > np.unique(rounded[long]).size
+    else:
+        large = exact.size and (exact.dtype.kind == "f" or np.abs(rounded).max() >= 2.0**53)
+        ties = bool(large) and np.unique(exact).size > np.unique(rounded).size
+    if ties:
         raise DataError(
             f"{subject}: some numbers differ by less than double precision holds, and would be ties; subtract a "
             "constant, or pass their ranks"

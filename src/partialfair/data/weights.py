@@ -12,20 +12,23 @@ TOTAL = 1 << 45
 LARGEST = 1 << 52  # sum of whole weights up to which ranks are exact
 
 
-def check_weights(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+def check_weights(weights: NDArray[np.float64], subject: str = "weights") -> NDArray[np.float64]:
     """Return the weights of the rows, (n,) finite numbers, at least 0 and not all 0.
 
     Raises:
-        DataError: naming the first unsuitable value and its row.
+        DataError: naming the first unsuitable value and its row, or a sum beyond double precision.
     """
     bad = np.flatnonzero(weights < 0)
     if bad.size:
         raise DataError(
-            f"weights: {float(weights[bad[0]]):g} in row {bad[0]} is no weight ({bad.size} such rows); pass finite "
+            f"{subject}: {float(weights[bad[0]]):g} in row {bad[0]} is no weight ({bad.size} such rows); pass finite "
             "numbers that are at least 0"
         )
     if not weights.any():
-        raise DataError("weights: all are 0, so that no row counts; give some row a positive weight")
+        raise DataError(f"{subject}: all are 0, so that no row counts; give some row a positive weight")
+    with np.errstate(over="ignore"):
+        if not np.isfinite(weights.sum()):
+            raise DataError(f"{subject}: their sum is beyond double precision; divide all by one number")
     return weights
 
 

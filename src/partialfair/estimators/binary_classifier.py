@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 from sklearn.base import ClassifierMixin
 
+from partialfair.estimators.inputs import same_rows
 from partialfair.estimators.labels import plain_labels
 
 
@@ -30,8 +31,13 @@ class BinaryClassifier(ClassifierMixin):  # type: ignore[misc]
         return np.asarray(self.classes_[(scores > 0).astype(int)])
 
     def score(self, X: Any, y: ArrayLike, sample_weight: Any = None, *, sensitive_features: Any = None) -> float:
-        """Return the share of rows whose predicted class is ``y``."""
+        """Return the share of rows whose predicted class is ``y``.
+
+        Raises:
+            InputError: the rows of two arguments are in another order, by their indexes.
+        """
         from sklearn.metrics import accuracy_score
 
+        same_rows(X=X, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight)
         predicted = self.predict(X, sensitive_features=sensitive_features)
         return float(accuracy_score(plain_labels(y), predicted, sample_weight=sample_weight))

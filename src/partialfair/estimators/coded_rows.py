@@ -6,7 +6,7 @@ groups, which are read before: rows of a group lie together.
 """
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partialfair.data import intake
+from partialfair.data.columns import index_columns
 from partialfair.data.groups import text_of
 from partialfair.estimators.inputs import InputError, value_errors
 from partialfair.estimators.parquet_columns import (
@@ -22,7 +23,6 @@ from partialfair.estimators.parquet_columns import (
     batches,
     encoded,
     groups_of,
-    index_columns,
     is_text,
     labels_of,
     numbers_of,
@@ -118,6 +118,8 @@ class Encoding:
             if grow:
                 for code in np.unique(codes):  # categories that do not occur are no levels
                     levels.setdefault(texts[code], len(levels))
+            else:
+                texts = _as_fitted(name, texts, levels)
             look = np.array([levels.get(text, -1) for text in texts], np.int64)
             row[:] = look[codes]
         return positions
@@ -218,7 +220,7 @@ def block(
 
 
 def check_levels(unknown: NDArray[np.int64], n_rows: int, encoding: Encoding, types: Sequence[str]) -> None:
-    """Say of which categories more than half of the rows have a value that is none of the levels of ``fit_parquet``.
+    """Say in which categories rows have a value that is none of the levels of ``fit_parquet``, and how many.
 
     Args:
         unknown: (q,) how many rows have such a value.
@@ -231,11 +233,31 @@ def check_levels(unknown: NDArray[np.int64], n_rows: int, encoding: Encoding, ty
     """
     before = encoding.types or types
     for name, count, then, now in zip(encoding.categories, unknown.tolist(), before, types, strict=True):
-        share = f"column {name!r}: {count / n_rows:.0%} of the rows have an unknown level, of which fit had no rows"
+        share = f"column {name!r}: {_share(count, n_rows)} of the rows have an unknown level, of which fit had no rows"
         if count == n_rows and then != now:
             raise InputError(f"{share}; its type is {now}, and was {then} in fit: convert it to the type of fit")
-        if 2 * count > n_rows:
+        if count:
             warnings.warn(f"{share}; they count as none of the levels: check the column", UserWarning, stacklevel=5)
+
+
+def _share(count: int, n_rows: int) -> str:
+    share = count / n_rows
+    return f"{share:.0%}" if share >= 0.01 else f"{share:.2g}"
+
+
+def _as_fitted(name: str, texts: list[str | None], levels: Mapping[str | None, int]) -> list[str | None]:
+    """Return the values of a column as ``fit_parquet`` has them: "1.0" is its level "1".
+
+    Raises:
+        InputError: a value looks like a level and is none.
+    """
+    strange = [text for text in texts if text is not None and text not in levels]
+    if not strange:
+        return texts
+    with value_errors():
+        known = [level for level in levels if level is not None]
+        matched = intake.levels_matched(list(dict.fromkeys(strange)), known, f"column {name!r}")
+    return [text if text is None else matched.get(text, text) for text in texts]
 
 
 def _fill(

@@ -57,6 +57,12 @@ def named_texts(X: Any) -> Iterator[None]:
             raise
         if isinstance(error, TypeError):
             dates = [name for name in frame.columns if _holds_dates(frame[name].dtype)]
+            absent = [name for name in frame.columns if frame[name].dtype == object and frame[name].isna().any()]
+            if absent and "NAType" in str(error):
+                raise InputError(
+                    f"X: column {_listed(absent)} holds pd.NA among Python's objects; make it a column of numbers "
+                    '(pd.to_numeric, or astype("Float64"))'
+                ) from error
             if not dates:
                 raise
             raise InputError(
@@ -303,7 +309,10 @@ def complete_rows(
         if sensitive_features is not None:
             absent["sensitive_features"] = intake.groups(sensitive_features, "sensitive_features", "drop").missing
         if y is not None:
-            ((name, column),) = intake.columns(y, "y").items()
+            labels = intake.columns(y, "y")
+            if len(labels) > 1:
+                raise InputError(f"y has {len(labels)} columns ({', '.join(labels)}); pass one label per row")
+            ((name, column),) = labels.items()
             absent["y"] = intake.levels(name, column, "y", intake.MISSING_WORDS["label"]).missing
         if scored:
             absent["scores"] = intake.numbers(X, "scores")[1]

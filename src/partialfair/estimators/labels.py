@@ -1,6 +1,5 @@
 """Labels that a person passes to a classifier: read, and of two classes."""
 
-import warnings
 from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
@@ -100,14 +99,7 @@ def binary_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
             f"Only binary classification is supported. The type of the target is {type_of_target(y)}: y has "
             f"{len(classes)} classes; merge them into two"
         )
-    texts = classes.tolist()
-    if isinstance(texts[0], str) and len(intake.doubtful_order(texts)) > 1:
-        warnings.warn(
-            f"{texts[1]!r} is the positive label, as it sorts behind {texts[0]!r}; if the other is meant, map the "
-            "labels to 0 and 1",
-            UserWarning,
-            stacklevel=4,
-        )
+    intake.warn_of_order(classes.tolist(), stacklevel=4)
     return classes, codes == 1
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partialfair.data import intake
+from partialfair.data.dataset import LARGEST
 from partialfair.data.groups import text_of
 from partialfair.estimators.inputs import InputError, value_errors
 from partialfair.estimators.labels import binary_labels
@@ -74,12 +75,6 @@ def is_text(kind: "pa.DataType") -> bool:
     import pyarrow.types as kinds
 
     return bool(kinds.is_string(kind) or kinds.is_large_string(kind) or kinds.is_string_view(kind))
-
-
-def index_columns(schema: "pa.Schema") -> tuple[str, ...]:
-    """Columns in which pandas keeps the index of a table; to it they are no columns, and they say nothing of a row."""
-    columns = (schema.pandas_metadata or {}).get("index_columns", [])
-    return tuple(name for name in columns if isinstance(name, str))  # an index of the rows' numbers is kept as a range
 
 
 def unusable(name: str, kind: Any) -> InputError:
@@ -190,6 +185,9 @@ def numbers_of(column: "pa.Array", name: str) -> Vector:
     values = np.asarray(column.to_numpy(zero_copy_only=False), np.float64)
     if not np.isfinite(values).all():
         raise InputError(f"column {name!r} has missing or infinite numbers; impute them or drop these rows")
+    if values.size and max(values.max(), -values.min()) > LARGEST:
+        value = values[int(np.argmax(np.abs(values) > LARGEST))]
+        raise InputError(f"column {name!r} has {value:g}, beyond {LARGEST:g}; correct it or rescale the column")
     return values
 
 

@@ -307,9 +307,14 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
         return self._grid.predictions(eta, self._tau(rows))
 
     def score(self, X: Any, y: ArrayLike, sample_weight: Any = None, *, sensitive_features: Any = None) -> float:
-        """Coefficient of determination of the predictions."""
+        """Coefficient of determination of the predictions.
+
+        Raises:
+            InputError: the rows of two arguments are in another order, by their indexes.
+        """
         from sklearn.metrics import r2_score
 
+        same_rows(X=X, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight)
         return float(r2_score(y, self.predict(X, sensitive_features=sensitive_features), sample_weight=sample_weight))
 
     def _features(self, X: Any) -> Vector:

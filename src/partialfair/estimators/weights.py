@@ -40,7 +40,7 @@ def row_weights(sample_weight: Any, n_rows: int) -> Vector | None:
             raise InputError(
                 "sample_weight is zero for all rows, so that no row counts; give some row a positive weight"
             )
-        return check_weights(weights)
+        return check_weights(weights, "sample_weight")
 
 
 def fitted(model: Any, X: Any, y: Any, chosen: NDArray[np.int64], weights: Vector | None) -> Any:

@@ -12,6 +12,7 @@ from skorch.utils import data_from_dataset, is_dataset, to_tensor
 from torch import Tensor
 
 from partialfair.data import intake
+from partialfair.data.missing_values import refuse_masked
 from partialfair.errors import DataError
 from partialfair.torch.constraints import BatchConstraint
 from partialfair.torch.lagrangian import Lagrangian
@@ -20,6 +21,7 @@ from partialfair.torch.rules import Ascent, Rule
 from partialfair.torch.sampler import BalancedBatches
 
 WHAT = "sensitive_features"
+FINITE, READ = "fill it in, or drop such rows", "read as numbers"
 CODES, FEATURES = "_codes", "_features"  # keys of the inputs that skorch cuts into batches
 
 
@@ -45,11 +47,13 @@ class PartialFairModule(NeuralNetBinaryClassifier):  # type: ignore[misc]
     Attributes:
         classes_: (2,) labels.
         groups_: (G,) names of the groups.
+        feature_names_in_: names of the inputs, of the first table that was passed.
         lagrangian_: with the multipliers; ``lagrangian_.multipliers.named_values()`` names the constraints.
 
     Raises:
         ConfigError: a setting of the constraint that cannot be used.
-        DataError: rows without groups or labels, other groups than in the first fit, or not two classes.
+        DataError: rows without groups or labels, other groups or columns than in the first fit, not two classes, or
+            inputs that are missing, infinite or no numbers.
     """
 
     def __init__(
@@ -147,8 +151,15 @@ class PartialFairModule(NeuralNetBinaryClassifier):  # type: ignore[misc]
         return self
 
     def get_dataset(self, X: Any, y: Any = None) -> Any:
-        """Numbers in single precision, as networks are by default."""
-        return super().get_dataset(X if is_dataset(X) else _numbers(X), y)
+        """Numbers in single precision, as networks are by default.
+
+        Raises:
+            DataError: a table whose columns are not those of the first fit, texts, or a missing or infinite number.
+        """
+        if not is_dataset(X):
+            self._check_columns(X[FEATURES] if isinstance(X, Mapping) and FEATURES in X else X)
+            X = _numbers(X)
+        return super().get_dataset(X, y)
 
     def get_iterator(self, dataset: Any, training: bool = False) -> Any:
         """Batches; while training, with equally many rows of each group."""
@@ -200,7 +211,7 @@ class PartialFairModule(NeuralNetBinaryClassifier):  # type: ignore[misc]
     # --- inputs -----------------------------------------------------------------------------------------------------
 
     def _forget(self) -> None:
-        for name in ("labels_", "groups_"):
+        for name in ("labels_", "groups_", "feature_names_in_"):
             if hasattr(self, name):
                 delattr(self, name)
 
@@ -215,7 +226,28 @@ class PartialFairModule(NeuralNetBinaryClassifier):  # type: ignore[misc]
             raise DataError(f"y has {len(labels)} classes, {labels[:5].tolist()}; pass two")
         if len(groups) < 2:
             raise DataError(f"{WHAT}: all rows are of one group, {groups[0]!r}; check the column, or pass groups")
+        intake.warn_of_order(labels.tolist(), stacklevel=3)
         self.labels_, self.groups_ = labels, tuple(groups)
+
+    def _check_columns(self, X: Any) -> None:
+        """Columns of the first table; those of later ones have to be the same, in the same order.
+
+        Raises:
+            DataError: naming the first column that is another one, or twice there.
+        """
+        if isinstance(X, Mapping) or not hasattr(X, "columns"):
+            return
+        names = [str(name) for name in X.columns]
+        if len(set(names)) < len(names):
+            raise DataError(f"X: two columns are called {max(names, key=names.count)!r}; rename one of them")
+        expected = getattr(self, "feature_names_in_", None)
+        if expected is None:
+            self.feature_names_in_ = np.array(names, object)
+        elif names != expected.tolist():
+            raise DataError(
+                f"X: the columns are {', '.join(names[:5])}, and were {', '.join(expected[:5])} in the first fit; "
+                "pass the same columns in the same order"
+            )
 
     def _coded(self, X: Any, y: Any, sensitive_features: Any) -> tuple[dict[str, Any], NDArray[np.float32]]:
         """Inputs with codes (n,) of groups beside them, and labels (n,) as 0 and 1."""
@@ -249,9 +281,29 @@ def _labels(y: Any) -> NDArray[Any]:
     return np.array(levels.values)[levels.codes]
 
 
-def _numbers(X: Any) -> Any:
-    """Tables and numbers in double precision as arrays in single precision; other arrays as they are."""
+def _numbers(X: Any, name: str = "X") -> Any:
+    """Tables and numbers in double precision as arrays in single precision; other arrays as they are.
+
+    Raises:
+        DataError: texts, masked entries, or a missing or infinite number.
+    """
     if isinstance(X, Mapping):
-        return {name: _numbers(values) for name, values in X.items()}
-    values = X.to_numpy(np.float32) if hasattr(X, "to_numpy") else X
-    return values.astype(np.float32) if getattr(values, "dtype", None) == np.float64 else values
+        return {key: _numbers(values, name if key == FEATURES else str(key)) for key, values in X.items()}
+    refuse_masked(X, name)
+    if hasattr(X, "columns"):
+        for column in X.columns:
+            values, missing = intake.numbers(X[column], f"{name}: column {column!r}", infinite=FINITE, use=READ)
+            intake.refuse_missing(missing, f"{name}: column {column!r}", values, FINITE)
+    values = X.to_numpy() if hasattr(X, "to_numpy") else X
+    kind = getattr(getattr(values, "dtype", None), "kind", "")
+    if kind in "OUSTMmc" and kind:
+        if not hasattr(X, "columns"):
+            raise DataError(f"{name}: values of type {values.dtype} cannot be {READ}; pass numbers")
+        values, kind = values.astype(np.float32), "f"
+    if kind == "f" and not np.isfinite(values).all():
+        row = int(np.argwhere(~np.isfinite(values))[0][0])
+        raise DataError(f"{name}: row {row} has a missing or infinite number; {FINITE}")
+    if kind == "f" or hasattr(X, "to_numpy"):
+        single = kind != "f" or values.dtype == np.float64 or hasattr(X, "to_numpy")
+        values = np.ascontiguousarray(values, np.float32 if single else None)
+    return values

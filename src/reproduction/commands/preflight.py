@@ -69,8 +69,13 @@ class Command:
         if not argv or not {"snakemake", "snakemake.exe"} & {Path(argv[0]).name, Path(argv[0]).parent.name}:
             return cls()
         arguments = _in_this_folder(argv[1:], snakefile)
-        with redirect_stderr(io.StringIO()):  # it says a second time which profiles it reads
-            options = import_module("snakemake.cli").parse_args(arguments)[1]
+        told = io.StringIO()
+        try:
+            with redirect_stderr(told):  # it says a second time which profiles it reads
+                options = import_module("snakemake.cli").parse_args(arguments)[1]
+        except SystemExit:
+            sys.stderr.write(told.getvalue())
+            raise
         registry = import_module("snakemake_interface_executor_plugins.registry").ExecutorPluginRegistry()
         local = registry.get_plugin(options.executor or "local").common_settings.local_exec
         return cls(arguments, options, local, _cores(arguments, options) if local else None)
@@ -85,14 +90,24 @@ def _in_this_folder(arguments: Sequence[str], snakefile: str | Path) -> list[str
     """Return a command without ``--directory``, as it would be given in that folder, where this process is by now."""
     end = list(arguments).index("--") if "--" in arguments else len(arguments)
     options, targets = list(arguments[:end]), list(arguments[end:])
-    for name in ("--directory", "-d"):
-        if name in options[:-1]:
-            position = options.index(name)
-            del options[position : position + 2]
-    options = [word for word in options if not word.startswith("--directory=")]
-    if len(options) < end and not _is_named(options, "--snakefile", "-s"):
-        options = ["--snakefile", str(Path(snakefile).absolute()), *options]
+    options = _without(options, "--directory", "-d")
+    if len(options) < end:
+        options = ["--snakefile", str(Path(snakefile).absolute()), *_without(options, "--snakefile", "-s")]
     return [*options, *targets]
+
+
+def _without(options: list[str], name: str, short: str) -> list[str]:
+    """Return the words of a command without an option of one value, in any form that argparse takes."""
+    kept: list[str] = []
+    words = iter(options)
+    for word in words:
+        begin, equals, _ = word.partition("=")
+        if word == short or (begin.startswith(name[:5]) and name.startswith(begin)):
+            if not equals:
+                next(words, None)
+        elif not (word.startswith(short) and not word.startswith("--")):
+            kept.append(word)
+    return kept
 
 
 def _cores(arguments: Sequence[str], options: Any) -> int | None:
@@ -237,7 +252,7 @@ def make_by_content(command: Command, agreement: "Agreement") -> None:
     if not {*TRIGGERS} <= {str(trigger) for trigger in options.rerun_triggers}:
         further += ["--rerun-triggers", *TRIGGERS]
     if not further:
-        agreement.takes_tables = not options.forceall and forced <= stale.keys()
+        agreement.takes_tables = not (options.forceall or options.force) and forced <= stale.keys()
         for line in explained(agreement, targets, stale):
             print(line, file=sys.stderr, flush=True)
         return

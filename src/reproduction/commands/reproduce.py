@@ -175,6 +175,22 @@ def _affordable(
     return replace(selection, seeds=seeds), (f"{seeds} of {available} seeds: {steps}", took)
 
 
+def _link(link: Path, target: Path) -> None:
+    """Link to a file of this checkout, relatively, so that the link holds wherever the checkout is moved or copied.
+
+    Raises:
+        ConfigError: something else is in the way.
+    """
+    link.parent.mkdir(parents=True, exist_ok=True)
+    relative = os.path.relpath(target, link.parent.resolve())
+    if link.is_symlink() and os.readlink(link) != relative:
+        link.unlink()
+    if not link.is_symlink():
+        if link.exists():
+            raise ConfigError(f"{link}: a link to {target} belongs here; move away what is in its place")
+        link.symlink_to(relative)
+
+
 def _run(config: "Config", selection: "Selection", folder: Path, limits: Limits) -> None:
     """Train and evaluate a selection in its folder, which has the source and the raw files of this checkout.
 
@@ -189,10 +205,7 @@ def _run(config: "Config", selection: "Selection", folder: Path, limits: Limits)
     root = Path.cwd()
     (root / paths.RAW).mkdir(parents=True, exist_ok=True)
     for name in (*LINKED, paths.RAW):
-        link = folder / name
-        link.parent.mkdir(parents=True, exist_ok=True)
-        if not link.is_symlink():
-            link.symlink_to(root / name)
+        _link(folder / name, root / name)
     grid = narrowed(config, selection)
     with atomic_path(folder / PARAMS) as path:
         path.write_text(as_yaml(grid.params), encoding="utf-8")

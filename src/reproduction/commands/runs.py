@@ -143,6 +143,9 @@ def collect(
     from reproduction.jobs.collect import collect_experiment
 
     grid = load_config(config)
+    jobs = grid.jobs(experiment)
+    if not replace and not any((job.path / paths.FIT).is_file() for job in jobs):
+        raise DataError(f"{jobs[0].path}: no run of {experiment} is here; `partialfair run {experiment}` trains them")
     written = collect_experiment(grid, experiment, out, replace=replace)
     for path in (*written, agreement.write_collected(grid, experiment, written[0].parent)):
         print(path)

@@ -40,7 +40,8 @@ class Selection:
     def command(self, config: Config) -> list[str]:
         """Return the command that makes this selection of a grid."""
         verb = "reproduce" if self.target in config.params.exhibits else "run"
-        return ["partialfair", verb, self.target, *self.options()]
+        grid = [] if config.source == "params.yaml" else ["--config", config.source]
+        return ["partialfair", verb, self.target, *self.options(), *grid]
 
 
 def narrowed(config: Config, selection: Selection) -> Config:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from partialfair import plugins
 from reproduction.grid import paths
 from reproduction.grid.config import Config
+from reproduction.grid.table_files import read_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -108,9 +109,7 @@ def _compared_settings(config: Config, name: str, reproduced: Path, committed: P
 
 def _wide(path: Path) -> "pd.DataFrame":
     """Return the metrics on test rows, one row per run and one column per metric."""
-    import pandas as pd
-
-    table = pd.read_parquet(path, columns=[*KEYS, "seed", "split", "metric", "value"])
+    table = read_table(path, [*KEYS, "seed", "split", "metric", "value"])
     test = table[table["split"] == "test"]
     return test.pivot(index=[*KEYS, "seed"], columns="metric", values="value").sort_index()
 

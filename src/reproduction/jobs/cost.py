@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from partialfair.data.files import read_json
 from reproduction.grid import paths
 from reproduction.grid.config import Config, Job, kappa_text
+from reproduction.grid.table_files import read_table
 
 if TYPE_CHECKING:
     import numpy as np
@@ -71,12 +72,10 @@ def _key(job: Job) -> tuple[str, str, str, int]:
 
 def _seconds(root: Path, experiment: str) -> dict[tuple[str, str, str, int], float]:
     """Return the recorded processor seconds of the runs of an experiment."""
-    import pandas as pd
-
     path = root / paths.COLLECTED.format(experiment=experiment, table="runs")
     if not path.is_file():
         return {}
-    table = pd.read_parquet(path, columns=["dataset", "algorithm", "kappa", "seed", "cpu_seconds"]).dropna()
+    table = read_table(path, ["dataset", "algorithm", "kappa", "seed", "cpu_seconds"]).dropna()
     rows = table.itertuples(index=False)
     return {(row.dataset, row.algorithm, kappa_text(row.kappa), int(row.seed)): float(row.cpu_seconds) for row in rows}
 

@@ -12,6 +12,7 @@ from partialfair.errors import DataError
 from reproduction.grid import paths
 from reproduction.grid.checkout import git
 from reproduction.grid.config import Config, load_config
+from reproduction.grid.table_files import read_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,6 +21,7 @@ KEYS = ["dataset", "interval", "algorithm", "kappa"]
 QUALITIES = ("accuracy", "risk")  # of classification, of regression
 SHOWN = 7  # settings of one experiment that are printed
 MISSED = "tolerance missed"
+SAME = "same as the committed results"
 STATUS_WORDS = {
     MISSED: "above kappa, or above what the method accepts, in training",
     "not_applicable": "of a method that does not apply (fit.json says why)",
@@ -89,8 +91,6 @@ def _verdicts(content: Mapping[str, Any]) -> Iterator[str]:
 
 def _experiment(config: Config, name: str, root: Path) -> dict[str, Any]:
     """Return the settings of one experiment with what was measured."""
-    import pandas as pd
-
     from partialfair import plugins
 
     experiment = config.experiment(name)
@@ -99,7 +99,7 @@ def _experiment(config: Config, name: str, root: Path) -> dict[str, Any]:
         config_option = [] if config.source == "params.yaml" else ["--config", config.source]
         raise DataError(f"{path}: missing; run `{shlex.join(['partialfair', 'run', name, *config_option])}` first")
     violation = plugins.load("constraints", experiment.constraint).VIOLATION[experiment.kappa_scale]
-    metrics = pd.read_parquet(path)
+    metrics = read_table(path)
     test = metrics[(metrics["split"] == "test") & metrics["metric"].isin([*QUALITIES, violation])]
     values = test.pivot_table(index=[*KEYS, "seed"], columns="metric", values="value", dropna=False)
     values = values.dropna(how="all").reindex(columns=[*QUALITIES, violation])
@@ -124,7 +124,7 @@ def _experiment(config: Config, name: str, root: Path) -> dict[str, Any]:
         "qualities": qualities,
         "violation": violation,
         "settings": settings,
-        "committed": _against_committed(root, Path("reports") / name / "metrics.parquet", "value", "value"),
+        "committed": _tables_against_committed(root, name),
     }
 
 
@@ -183,7 +183,7 @@ def _excess(path: Path) -> "pd.Series[float]":
     """Return by how much the constraint exceeds kappa on the training rows, the most over the seeds of each setting."""
     import pandas as pd
 
-    runs = pd.read_parquet(path)
+    runs = read_table(path)
     if "true_violation" not in runs or not set(KEYS) <= set(runs.columns):
         return pd.Series(dtype=float)
     return runs.groupby(KEYS)["true_violation"].max()
@@ -196,6 +196,15 @@ def _faults(settings: Sequence[Mapping[str, Any]], lead: str) -> str:
         counts.update(setting["statuses"])
     phrases = [f"{count} {STATUS_WORDS.get(status, status)}" for status, count in sorted(counts.items())]
     return lead + ", ".join(phrases) if phrases else ""
+
+
+def _tables_against_committed(root: Path, name: str) -> str:
+    """Say in a line how the tables of an experiment differ from the committed ones: values, or what became of runs."""
+    differing = _against_committed(root, Path("reports") / name / "metrics.parquet", "value", "value")
+    runs = root / paths.COLLECTED.format(experiment=name, table="runs")
+    if differing != SAME or not runs.is_file():
+        return differing
+    return _against_committed(root, runs.relative_to(root), "status", "run")
 
 
 def _against_committed(root: Path, path: Path, column: str, kind: str) -> str:
@@ -220,8 +229,8 @@ def _against_committed(root: Path, path: Path, column: str, kind: str) -> str:
     else:
         count = int((before[column] != now[column]).sum())
     if not count:
-        return "same as the committed results"
-    note = " in their verdict"
+        return SAME
+    note = f" in their {column}"
     if column == "value":
         worst = now.loc[apart.idxmax()]
         note = f", at most by {apart.max():.2g} ({worst['algorithm']} at {worst['kappa']:g}, {worst['metric']})"

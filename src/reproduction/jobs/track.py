@@ -3,7 +3,7 @@
 import hashlib
 import json
 import re
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 
 import yaml
@@ -74,9 +74,10 @@ def write_dvc(file: RawFile, folder: str | Path) -> Path:
         temporary.write_text(yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
     ignored = Path(folder) / ".gitignore"
     lines = ignored.read_text(encoding="utf-8").splitlines() if ignored.exists() else []
-    if f"/{file.name}" not in lines:
+    pattern = "/" + re.sub(r"([\\*?\[#!]| $)", r"\\\1", file.name)
+    if pattern not in lines:
         with atomic_path(ignored) as temporary:
-            temporary.write_text("\n".join([*lines, f"/{file.name}"]) + "\n", encoding="utf-8")
+            temporary.write_text("\n".join([*lines, pattern]) + "\n", encoding="utf-8")
     return target
 
 
@@ -111,8 +112,25 @@ def track(
 ) -> tuple[Path, RawFile]:
     """Track a raw file: :func:`describe`, then :func:`write_dvc` beside it.
 
+    The address and the place in an archive that an earlier ``.dvc`` file has are kept where none is given.
+
     Returns:
         The ``.dvc`` file, and the declaration for the dataset module.
+
+    Raises:
+        DataError: the file is missing, or is another one than an earlier ``.dvc`` file has.
     """
     file = describe(path, url, archive_member, needed)
+    target = Path(f"{path}.dvc")
+    if target.is_file():
+        earlier = yaml.safe_load(target.read_text(encoding="utf-8")) or {}
+        if earlier.get("outs", [{}])[0].get("md5", file.md5) != file.md5:
+            raise DataError(
+                f"{path}: {target} has the checksum of another file; bring that file back (`dvc checkout {target}`), "
+                f"or delete {target} if this one takes its place"
+            )
+        meta = earlier.get("meta", {})
+        file = replace(
+            file, url=file.url or meta.get("url"), archive_member=file.archive_member or meta.get("archive_member")
+        )
     return write_dvc(file, Path(path).parent), file

@@ -12,6 +12,7 @@ import pandas as pd
 
 from partialfair import plugins
 from reproduction.exhibits import canvas, document, titles
+from reproduction.grid.table_files import read_table
 from reproduction.site import scorecard_entries
 from reproduction.site.project import Project, SiteExhibit
 from reproduction.site.scorecard_entries import Entry
@@ -125,7 +126,7 @@ def measured(entry: Entry) -> str:
 def provenance(project: Project, exhibit: SiteExhibit) -> list[tuple[str, str]]:
     """Return where an exhibit's numbers come from: (name, value) pairs."""
     paths = [project.root / "reports" / name / "runs.parquet" for name in exhibit.experiments]
-    frames = [pd.read_parquet(path) for path in paths if path.is_file()]
+    frames = [read_table(path) for path in paths if path.is_file()]
     if not frames:
         return []
     runs = pd.concat(frames, ignore_index=True)

@@ -12,6 +12,7 @@ import pandas as pd
 
 from reproduction.exhibits import style
 from reproduction.grid.config import kappa_text
+from reproduction.grid.table_files import read_table
 from reproduction.grid.tidy import CERTIFICATES
 from reproduction.site.exhibits import WORST_FIRST, as_json, measured
 from reproduction.site.project import Project, SiteExhibit
@@ -121,7 +122,7 @@ def runs(project: Project) -> dict[str, str]:
         pages = ", ".join(exhibit.name for exhibit in project.exhibits.values() if _has_traces(exhibit, name))
         path = project.root / "reports" / name / "runs.parquet"
         if path.is_file():
-            table = pd.read_parquet(path)
+            table = read_table(path)
             setting_rows = []
             for setting, group in table.groupby(["dataset", "algorithm", "kappa"], sort=False, dropna=False):
                 folder = f"{setting[0]}/{setting[1]}/kappa={kappa_text(setting[2])}/seed={group['seed'].min()}"

@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from partialfair.errors import DataError
 from reproduction.datasets.named import named_dataset
 from reproduction.exhibits import titles
 from reproduction.grid.checkout import git
@@ -97,10 +98,20 @@ class Project:
 
     @cached_property
     def verdicts(self) -> dict[str, dict[str, Any]]:
-        """Return the entries of ``verdicts.json`` by the paper's folder; none before the file is written."""
+        """Return the entries of ``verdicts.json`` by the paper's folder; none before the file is written.
+
+        Raises:
+            DataError: the file is damaged.
+        """
         path = self.root / self.config.reports / "verdicts.json"
-        verdicts = json.loads(path.read_text(encoding="utf-8"))["papers"] if path.is_file() else []
-        return {entry["paper"]: entry for entry in verdicts}
+        try:
+            verdicts = json.loads(path.read_text(encoding="utf-8"))["papers"] if path.is_file() else []
+            return {entry["paper"]: entry for entry in verdicts}
+        except (ValueError, KeyError, TypeError) as error:
+            raise DataError(
+                f"{path}: it is not what a scorecard writes; `git checkout {path}` brings the committed file back, and "
+                "`partialfair scorecard --keep` writes it anew"
+            ) from error
 
     @cached_property
     def papers(self) -> dict[str, Paper]:

@@ -14,6 +14,7 @@ from partialfair import plugins
 from partialfair.errors import PluginError
 from partialfair.metrics import get
 from partialfair.metrics.uncertainty import Estimate, t_interval
+from reproduction.grid.table_files import read_table
 from reproduction.grid.tidy import METRIC_COLUMNS, RUN_COLUMNS
 from reproduction.verdicts.missing_files import is_here
 
@@ -69,7 +70,7 @@ def convention(constraint: str) -> Convention:
 @cache
 def _table(path: Path, changed: int) -> pd.DataFrame:  # ``changed`` makes a rewritten file a new entry
     """Return a tidy table, which all exhibits and claims share."""
-    return pd.read_parquet(path)
+    return read_table(path)
 
 
 class Results:
