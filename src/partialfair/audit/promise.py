@@ -150,7 +150,7 @@ def _require_decisions(metric: str, tables: Sequence[tuple[Any, Any]], unions: G
             f"metric {metric!r}: every row gets the same decision at the threshold {threshold:g}; pass the threshold "
             "of the model"
         )
-    if all(decides_nothing(decided / of, unions) for decided, of in tables):
+    if all(decides_nothing(decided / sizes, unions) for decided, sizes in tables):
         raise NotEstimableError(
             f"metric {metric!r}: the threshold {threshold:g} lies outside the interval, so that no decision inside it "
             "differs; pass an interval around the shares of positive decisions"

@@ -220,10 +220,12 @@ def fit(
     names = named_columns(file, request.group)
     present = request.present(file, [label, *names, *drop])
     request.present(file, category)
-    used = {label: "the label", **dict.fromkeys(names, "a group"), **dict.fromkeys(drop, "named in --drop")}
-    for name in (name for name in category if name in used):
-        request.faults.append(f"--category {name}: it is {used[name]}, and no input; leave it out there")
-    inputs = [name for name in dict.fromkeys(file.names) if name not in used and not _is_index(file, name, category)]
+    columns_used = {label: "the label", **dict.fromkeys(names, "a group"), **dict.fromkeys(drop, "named in --drop")}
+    for name in (name for name in category if name in columns_used):
+        request.faults.append(f"--category {name}: it is {columns_used[name]}, and no input; leave it out there")
+    inputs = [
+        name for name in dict.fromkeys(file.names) if name not in columns_used and not _is_index(file, name, category)
+    ]
     if not inputs:
         request.faults.append("no column is left as input; name fewer in --drop")
     request.free_names(file, [] if apply is not None else [column, f"{column}_decision"])
@@ -328,10 +330,10 @@ class _Inputs:
         Raises:
             DataError: a value looks like a level and is none.
         """
-        known = self.levels[name]
+        fitted_levels = self.levels[name]
         column = intake.levels(name, columns[name], "inputs", intake.MISSING_WORDS["category"])
-        level_of = intake.levels_matched(column.texts, known, f"column {name!r}")
-        places = [known.index(level_of[text]) if text in level_of else -1 for text in column.texts]
+        level_of = intake.levels_matched(column.texts, fitted_levels, f"column {name!r}")
+        places = [fitted_levels.index(level_of[text]) if text in level_of else -1 for text in column.texts]
         return np.array([*places, -1], np.int64)[column.codes]
 
     def unknown(self, columns: dict[str, Any], rows: NDArray[np.bool_]) -> dict[str, float]:

@@ -61,8 +61,8 @@ class OnceCommand(TyperCommand):
             if name in seen:
                 raise ConfigError(f"{name} is given twice; give it once")
             if argument.startswith("--") and (argument == f"{name}=" or (name in valued and after == "")):
-                what = "name a file or folder" if name == "--out" else "give a value, or leave the option out"
-                raise ConfigError(f"{name} is empty; {what}")  # as of an unset variable
+                remedy = "name a file or folder" if name == "--out" else "give a value, or leave the option out"
+                raise ConfigError(f"{name} is empty; {remedy}")  # as of an unset variable
             seen |= {name} & once if name.startswith("--") else set()
         return list(super().parse_args(ctx, args))
 

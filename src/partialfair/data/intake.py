@@ -400,25 +400,25 @@ def refuse_alike(
         )
 
 
-def levels_matched(texts: Sequence[str], known: Sequence[str], where: str) -> dict[str, str]:
+def levels_matched(texts: Sequence[str], fitted: Sequence[str], where: str) -> dict[str, str]:
     """Return the known level of the same value for each text that has one: the same text, or the same number.
 
     Args:
         texts: different values.
-        known: levels that a model was fitted with.
+        fitted: levels that a model was fitted with.
         where: the column, for errors.
 
     Raises:
         DataError: a text looks like a known level and is none.
     """
-    matched = {text: text for text in texts if text in set(known)}
-    number_of = {_exact(level): level for level in known if _exact(level) is not None}
+    matched = {text: text for text in texts if text in set(fitted)}
+    number_of = {_exact(level): level for level in fitted if _exact(level) is not None}
     matched |= {text: number_of[_exact(text)] for text in texts if text not in matched and _exact(text) in number_of}
     unknown = [text for text in texts if text not in matched]
-    for earlier, later in alike([*known, *unknown]):
-        if earlier < len(known) <= later:
+    for earlier, later in alike([*fitted, *unknown]):
+        if earlier < len(fitted) <= later:
             raise DataError(
-                f"{where}: {unknown[later - len(known)]!r} looks like {known[earlier]!r}, with which the model was "
+                f"{where}: {unknown[later - len(fitted)]!r} looks like {fitted[earlier]!r}, with which the model was "
                 "fitted; write it alike"
             )
     return matched

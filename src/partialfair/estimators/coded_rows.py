@@ -255,8 +255,8 @@ def _as_fitted(name: str, texts: list[str | None], levels: Mapping[str | None, i
     if not strange:
         return texts
     with value_errors():
-        known = [level for level in levels if level is not None]
-        matched = intake.levels_matched(list(dict.fromkeys(strange)), known, f"column {name!r}")
+        fitted = [level for level in levels if level is not None]
+        matched = intake.levels_matched(list(dict.fromkeys(strange)), fitted, f"column {name!r}")
     return [text if text is None else matched.get(text, text) for text in texts]
 
 

@@ -304,6 +304,6 @@ def _numbers(X: Any, name: str = "X") -> Any:
         row = int(np.argwhere(~np.isfinite(values))[0][0])
         raise DataError(f"{name}: row {row} has a missing or infinite number; {FINITE}")
     if kind == "f" or hasattr(X, "to_numpy"):
-        single = kind != "f" or values.dtype == np.float64 or hasattr(X, "to_numpy")
-        values = np.ascontiguousarray(values, np.float32 if single else None)
+        rounded = kind != "f" or values.dtype == np.float64 or hasattr(X, "to_numpy")
+        values = np.ascontiguousarray(values, np.float32 if rounded else None)
     return values

@@ -98,16 +98,16 @@ def _in_this_folder(arguments: Sequence[str], snakefile: str | Path) -> list[str
 
 def _without(options: list[str], name: str, short: str) -> list[str]:
     """Return the words of a command without an option of one value, in any form that argparse takes."""
-    kept: list[str] = []
-    words = iter(options)
-    for word in words:
+    remaining: list[str] = []
+    iterator = iter(options)
+    for word in iterator:
         begin, equals, _ = word.partition("=")
         if word == short or (begin.startswith(name[:5]) and name.startswith(begin)):
             if not equals:
-                next(words, None)
+                next(iterator, None)
         elif not (word.startswith(short) and not word.startswith("--")):
-            kept.append(word)
-    return kept
+            remaining.append(word)
+    return remaining
 
 
 def _cores(arguments: Sequence[str], options: Any) -> int | None:

@@ -243,9 +243,10 @@ class Agreement:
             elif name in experiment_names:
                 experiments[name] = None
                 if target in (name, "demo_pages") or Path(target).name in paths.SUMMARY:
-                    shown = self.config.restricted(name).params.exhibits
-                    exhibits |= dict.fromkeys(shown)
-                    experiments |= {behind: None for exhibit in shown for behind in self.grid.experiments_of(exhibit)}
+                    drawn_from_it = self.config.restricted(name).params.exhibits
+                    exhibits |= dict.fromkeys(drawn_from_it)
+                    for exhibit in drawn_from_it:
+                        experiments |= dict.fromkeys(self.grid.experiments_of(exhibit))
                     summaries[(paths.REPORTS / name).as_posix()] = None
             elif target not in NOT_MADE_FROM_RUNS and not target.startswith(PROCESSED):
                 experiments |= dict.fromkeys(experiment_names)
