@@ -42,6 +42,10 @@ class Verbs(TyperGroup):
         return super().resolve_command(ctx, args)
 
 
+MAY_BE_EMPTY = ("--by", "--owner")
+"""Options whose empty text says that nobody is named."""
+
+
 class OnceCommand(TyperCommand):
     """A command that refuses an option given twice, of which the last would count, and one without a value."""
 
@@ -60,7 +64,8 @@ class OnceCommand(TyperCommand):
                 break
             if name in seen:
                 raise ConfigError(f"{name} is given twice; give it once")
-            if argument.startswith("--") and (argument == f"{name}=" or (name in valued and after == "")):
+            is_empty = argument == f"{name}=" if "=" in argument else name in valued and after == ""
+            if argument.startswith("--") and is_empty and name not in MAY_BE_EMPTY:
                 remedy = "name a file or folder" if name == "--out" else "give a value, or leave the option out"
                 raise ConfigError(f"{name} is empty; {remedy}")  # as of an unset variable
             seen |= {name} & once if name.startswith("--") else set()

@@ -182,6 +182,8 @@ def _under_readings(evidence: Evidence[Any], comparison: _Compared) -> multivers
     test = TESTS[comparison.claim.test]
 
     def sample(claim: Claim, cell: GridCell) -> MeasuredEffects:
+        if absent := _absent(evidence, claim):  # of a reading, on the page of an experiment alone
+            return MeasuredEffects(reason=absent)
         if test.measure is not None:
             return test.measure(evidence, claim, cell)
         assert test.compare is not None and comparison.side is not None
@@ -200,9 +202,11 @@ def family_of(claim: Claim) -> tuple[str, str]:
 def _comparisons(evidence: Evidence[Any], claim: Claim) -> Iterator[_Compared]:
     """Yield the comparisons of a claim with uncorrected p-values; one without numbers where it cannot be decided."""
     no_cell = GridCell("", "")
-    absent = [name for name in claim.experiments if name not in evidence.config.experiments]
-    missing = f"the grid has no experiment {', '.join(absent)}" if absent else ""
-    reason = claim.absent or missing or (unreadable(evidence.root, claim.table) if claim.table is not None else "")
+    reason = (
+        claim.absent
+        or _absent(evidence, claim)
+        or (unreadable(evidence.root, claim.table) if claim.table is not None else "")
+    )
     if reason:
         yield _Compared(claim, no_cell, MeasuredEffects(reason=reason))
         return
@@ -219,6 +223,12 @@ def _comparisons(evidence: Evidence[Any], claim: Claim) -> Iterator[_Compared]:
             p = (1.0, p[1]) if decided and sample.incomplete else p
             nulls = _nulls(evidence, claim, cell, test) if decided or _is_single_run(claim, sample) else {}
             yield _Compared(claim, cell, sample, p, nulls, side)
+
+
+def _absent(evidence: Evidence[Any], claim: Claim) -> str:
+    """Return which experiments of a claim the grid has not; empty if it has all."""
+    absent = [name for name in claim.experiments if name not in evidence.config.experiments]
+    return f"the grid has no experiment {', '.join(absent)}" if absent else ""
 
 
 def _is_single_run(claim: Claim, sample: MeasuredEffects) -> bool:

@@ -140,8 +140,10 @@ class Family:
         comparison = self.members[k]
         assert claim.at_equal is not None and comparison.side is not None
         side = comparison.side
-        if claim.against != comparison.claim.against:  # all other sides under the reading are of one experiment
-            side = side.model_copy(update={"experiment": claim.sides()[0].experiment})
+        if claim.against != comparison.claim.against:  # other sides are of one experiment, if they were trained there
+            experiment = self.evidence.config.experiments.get(claim.sides()[0].experiment)
+            trained = experiment is not None and any(side.method in run.algorithms for run in experiment.runs.values())
+            side = side.model_copy(update={"experiment": claim.sides()[0].experiment}) if trained else side
         if claim.at_equal.share == 1 and side == comparison.side:
             return self._pairs[k]
         key = (k, claim.at_equal.share, side.experiment)
