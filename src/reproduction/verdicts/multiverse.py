@@ -114,6 +114,7 @@ class Family:
                 columns["depends_on"] = f"leans {word.leans}"
             if comparison.claim.readings is not None and codes[0] != "x":
                 names = comparison.claim.readings.names()
+                codes = codes[: math.prod(map(len, names.values()))]  # others of the family may have more readings
                 columns["letters"] = letters.grouped_letters(codes, len(list(names.values())[-1]))
                 columns["by_option"] = letters.by_option(codes, names)
                 if without_seed:
