@@ -142,9 +142,10 @@ class Family:
         assert claim.at_equal is not None and comparison.side is not None
         side = comparison.side
         if claim.against != comparison.claim.against:  # other sides are of one experiment, if they were trained there
-            experiment = self.evidence.config.experiments.get(claim.sides()[0].experiment)
+            name = claim.sides()[0].experiment or ""
+            experiment = self.evidence.config.experiments.get(name)
             trained = experiment is not None and any(side.method in run.algorithms for run in experiment.runs.values())
-            side = side.model_copy(update={"experiment": claim.sides()[0].experiment}) if trained else side
+            side = side.model_copy(update={"experiment": name}) if trained else side
         if claim.at_equal.share == 1 and side == comparison.side:
             return self._pairs[k]
         key = (k, claim.at_equal.share, side.experiment)
