@@ -42,7 +42,8 @@ def means(experiment: str, names: list[str], split: str = "test") -> pd.DataFram
     found = metrics(experiment)
     found = found[(found.split == split) & found.metric.isin(names)]
     keys = ["dataset", "algorithm", "kappa"]
-    assert found.groupby([*keys, "metric"]).seed.nunique().nunique() == 1, "seeds are missing"
+    counts = found.groupby([*keys, "metric"]).seed.nunique()  # a second look adds seeds to some cells
+    assert (counts.groupby(keys[:2]).nunique() == 1).all() and counts.min() >= 5, "seeds are missing"
     return found.pivot_table(index=keys, columns="metric", values="value", aggfunc="mean")
 
 

@@ -91,16 +91,16 @@ pdp a9a: Group AUC holds, Inter-group holds *, Intra-group holds *, Regularizati
 pdp bank: Group AUC depends, Inter-group depends, Intra-group holds *, Regularization depends
 pdp law_school: Group AUC cannot tell, Inter-group cannot tell, Intra-group depends, Regularization cannot tell
 auc_linear_group a9a: Proxy-Lagrangian alike, Correlation penalty alike, Post-processing depends
-auc_linear_group bank: Proxy-Lagrangian fails *, Correlation penalty cannot tell, Post-processing cannot tell
-auc_linear_inter_group a9a: Proxy-Lagrangian alike, Post-processing holds
+auc_linear_group bank: Proxy-Lagrangian fails *, Correlation penalty cannot tell, Post-processing fails
+auc_linear_inter_group a9a: Proxy-Lagrangian alike, Post-processing alike
 auc_linear_inter_group bank: Proxy-Lagrangian fails, Post-processing depends
 auc_linear_intra_group a9a: Proxy-Lagrangian cannot tell
 auc_linear_intra_group bank: Proxy-Lagrangian cannot tell
-auc_network_group a9a: Proxy-Lagrangian cannot tell, Correlation penalty cannot tell, Post-processing fails
+auc_network_group a9a: Proxy-Lagrangian cannot tell, Correlation penalty depends, Post-processing fails
 auc_network_group bank: Proxy-Lagrangian cannot tell, Correlation penalty holds *, Post-processing fails
 auc_network_inter_group a9a: Proxy-Lagrangian alike, Post-processing holds
 auc_network_inter_group bank: Proxy-Lagrangian cannot tell, Post-processing depends
-auc_network_intra_group a9a: Proxy-Lagrangian cannot tell
+auc_network_intra_group a9a: Proxy-Lagrangian depends
 auc_network_intra_group bank: Proxy-Lagrangian cannot tell
 """
 TOGETHER = """
