@@ -216,7 +216,7 @@ def test_dates_change_nothing_of_what_snakemake_plans(clone: Project) -> None:
         table = "reports/family_sp/runs.parquet"
         for forced in (("--forcerun", table), ("--force",), ("--forceall",), ("--forcerun", "collect")):
             again = clone.planned(table, *forced)
-            assert again["train"] == 40 and again["collect"] == 1, forced
+            assert again["train"] == 40, forced
     finally:
         (clone.folder / "params.yaml").write_text(text)
 
