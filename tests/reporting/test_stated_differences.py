@@ -62,16 +62,20 @@ def test_the_lead_in_auc_is_as_the_card_says():
     for line in own.itertuples():
         if line.robust in other:
             other[line.robust].add((line.against, line.setting, line.dataset))
-    ahead = {("Post-processing", f"auc_{score}_inter_group", "a9a") for score in ("linear", "network")}
-    assert other["holds"] == ahead | {("Correlation penalty", "auc_network_group", "bank")}
+    ahead = {
+        ("Post-processing", "auc_network_inter_group", "a9a"),
+        ("Correlation penalty", "auc_network_group", "bank"),
+    }
+    assert other["holds"] == ahead
     behind = {("Post-processing", "auc_network_group", dataset) for dataset in ("a9a", "bank")}
+    behind |= {("Post-processing", "auc_linear_group", "bank")}
     behind |= {("Proxy-Lagrangian", f"auc_linear_{gap}group", "bank") for gap in ("", "inter_")}
     assert other["fails"] == behind
     exact = lines[(lines["claim"] == "same_as_exact") & (lines["dataset"] == "bank")]
     trails = exact.set_index(["setting", "against"])["reproduced"].unstack()
     assert (
-        trails["Proxy-Lagrangian"] < 2.5 * trails["Exact surrogate (not in the paper)"]
-    ).all()  # most is not the run's
+        trails["Proxy-Lagrangian"] < 2 * trails["Exact surrogate (not in the paper)"]
+    ).all()  # more than half is not the run's
 
 
 def test_the_lead_of_plada_is_as_the_card_says():
