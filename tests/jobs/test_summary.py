@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 from partialfair.commands.cli import app
 from partialfair.errors import DataError
 from reproduction.jobs.summary import LABELS, _against_committed, _faults, _note, read, summary
+from reproduction.site.project import Project
 from tests.workflow.project import ROOT
 
 PLACE = Path("reports/demo/metrics.parquet")
@@ -92,6 +93,13 @@ def test_a_damaged_table_is_told_with_what_brings_it_back(tmp_path: Path, table:
         pd.read_parquet(path).drop(columns="kappa").to_parquet(path)
     with pytest.raises(DataError, match=rf"{table}: it .*; `git checkout .*{table}` brings .* `partialfair run demo`"):
         read(ROOT / "params.yaml", "demo", tmp_path)
+
+
+def test_damaged_verdicts_are_told_with_what_brings_them_back(tmp_path: Path) -> None:
+    (tmp_path / "reports").mkdir()
+    (tmp_path / "reports/verdicts.json").write_text("[]")
+    with pytest.raises(DataError, match=r"verdicts.json: it is not what a scorecard writes; `git checkout"):
+        _ = Project(tmp_path, ROOT / "params.yaml").verdicts
 
 
 def test_an_experiment_takes_ten_lines_and_names_no_fault_that_did_not_happen():
