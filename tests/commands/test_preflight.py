@@ -105,8 +105,8 @@ def test_a_command_for_another_folder_is_read_as_one_in_that_folder(words: list[
     command = Command.read(["snakemake", "-n", *words, "--", "-d"], ROOT / "Snakefile")
     assert command.arguments == ["--snakefile", str(ROOT / "Snakefile"), "-n", "--", "-d"]
     for snakefile in (["-s", "../S"], ["--snakefile=../S"], ["-s../S"]):
-        found = Command.read(["snakemake", "-n", *snakefile, *words], "/there/S").arguments
-        assert found == ["--snakefile", "/there/S", "-n"], "a path that is relative to where the command was given"
+        arguments = Command.read(["snakemake", "-n", *snakefile, *words], "/there/S").arguments
+        assert arguments == ["--snakefile", "/there/S", "-n"], "a path that is relative to where the command was given"
     assert Command.read(["snakemake", "-n", "demo"]).arguments == ["-n", "demo"]
 
 
@@ -129,6 +129,7 @@ def batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with commands of Slurm, alone on the path; sbatch notes its arguments and takes every job."""
     folder = tmp_path / "bin"
     folder.mkdir()
+    read(*SLURM, "-n")  # plug-ins that are imported for the first time ask `which` for programs
     monkeypatch.setenv("PATH", str(folder))
     for name in ("scancel", "squeue", "sbatch"):
         write(folder / name, f'echo "$@" >> {tmp_path}/asked')

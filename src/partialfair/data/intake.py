@@ -411,9 +411,10 @@ def levels_matched(texts: Sequence[str], fitted: Sequence[str], where: str) -> d
     Raises:
         DataError: a text looks like a known level and is none.
     """
-    matched = {text: text for text in texts if text in set(fitted)}
-    number_of = {_exact(level): level for level in fitted if _exact(level) is not None}
-    matched |= {text: number_of[_exact(text)] for text in texts if text not in matched and _exact(text) in number_of}
+    number_of: dict[Decimal | None, str] = {number: level for level in fitted if (number := _exact(level)) is not None}
+    same_text = {level: level for level in fitted}
+    levels_by_text = ((text, same_text.get(text, number_of.get(_exact(text)))) for text in texts)
+    matched = {text: level for text, level in levels_by_text if level is not None}
     unknown = [text for text in texts if text not in matched]
     for earlier, later in alike([*fitted, *unknown]):
         if earlier < len(fitted) <= later:
@@ -718,13 +719,14 @@ def _exact(text: str) -> Decimal | None:
     return Decimal(text) if _NUMBER.fullmatch(text) else None
 
 
-def _long(entry: Any) -> Any:
-    """Return the exact value of an entry that double precision may round; ``None`` of others."""
-    if isinstance(entry, str):
-        return _exact(entry) if len(entry) >= DIGITS else None
-    if isinstance(entry, Decimal):
-        return entry
-    return int(entry) if isinstance(entry, int | np.integer) and abs(int(entry)) >= 2**53 else None
+def _may_be_rounded(entry: Any) -> bool:
+    """Whether an entry is a text, a decimal or a whole number that double precision may round."""
+    return len(entry) >= DIGITS if isinstance(entry, str) else isinstance(entry, Decimal | int | np.integer)
+
+
+def _exact_value(entry: Any) -> Any:
+    """Return the number that an entry stands for, without rounding; ``None`` of a text that is no decimal number."""
+    return _exact(entry) if isinstance(entry, str) else entry if isinstance(entry, Decimal) else int(entry)
 
 
 def _refuse_rounded(array: Any, converted: NDArray[np.float64], missing: NDArray[np.bool_], subject: str) -> None:
@@ -736,9 +738,10 @@ def _refuse_rounded(array: Any, converted: NDArray[np.float64], missing: NDArray
     present = ~missing & np.isfinite(converted)
     exact, rounded = np.asarray(array)[present], converted[present]
     if exact.dtype.kind == "O":
-        values = [_long(entry) for entry in exact]
-        long = [row for row, value in enumerate(values) if value is not None]
-        ties = len({values[row] for row in long}) > np.unique(rounded[long]).size
+        rows = [row for row, entry in enumerate(exact) if _may_be_rounded(entry)]
+        size = np.unique(rounded[rows]).size
+        spelt = {*exact[rows]}  # no more spellings than numbers: none of them are ties, and none is read again
+        ties = len(spelt) > size and len({*map(_exact_value, spelt)}) > size
     else:
         large = exact.size and (exact.dtype.kind == "f" or np.abs(rounded).max() >= 2.0**53)
         ties = bool(large) and np.unique(exact).size > np.unique(rounded).size

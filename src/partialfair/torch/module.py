@@ -291,19 +291,21 @@ def _numbers(X: Any, name: str = "X") -> Any:
         return {key: _numbers(values, name if key == FEATURES else str(key)) for key, values in X.items()}
     refuse_masked(X, name)
     if hasattr(X, "columns"):
-        for column in X.columns:
-            values, missing = intake.numbers(X[column], f"{name}: column {column!r}", infinite=FINITE, use=READ)
-            intake.refuse_missing(missing, f"{name}: column {column!r}", values, FINITE)
+        return np.column_stack([_column(X[column], f"{name}: column {column!r}") for column in X.columns])
     values = X.to_numpy() if hasattr(X, "to_numpy") else X
-    kind = getattr(getattr(values, "dtype", None), "kind", "")
-    if kind in "OUSTMmc" and kind:
-        if not hasattr(X, "columns"):
-            raise DataError(f"{name}: values of type {values.dtype} cannot be {READ}; pass numbers")
-        values, kind = values.astype(np.float32), "f"
-    if kind == "f" and not np.isfinite(values).all():
+    kind = getattr(getattr(values, "dtype", None), "kind", "")  # of a tensor none
+    if kind and kind not in "fiub":
+        raise DataError(f"{name}: values of type {values.dtype} cannot be {READ}; pass numbers")
+    if kind != "f":
+        return values
+    if not np.isfinite(values).all():
         row = int(np.argwhere(~np.isfinite(values))[0][0])
         raise DataError(f"{name}: row {row} has a missing or infinite number; {FINITE}")
-    if kind == "f" or hasattr(X, "to_numpy"):
-        rounded = kind != "f" or values.dtype == np.float64 or hasattr(X, "to_numpy")
-        values = np.ascontiguousarray(values, np.float32 if rounded else None)
-    return values
+    return np.ascontiguousarray(values, np.float32 if values.dtype == np.float64 else None)
+
+
+def _column(column: Any, name: str) -> NDArray[np.float32]:
+    """Return a column of numbers (n,) in single precision."""
+    values, missing = intake.numbers(column, name, infinite=FINITE, use=READ)
+    intake.refuse_missing(missing, name, column, FINITE)
+    return values.astype(np.float32)
