@@ -35,3 +35,34 @@ def test_rounded_labels_would_be_noticed():
 def test_no_axis_has_one_label_twice(path):
     """As .905 and .910 had, while text was rounded to two decimals."""
     assert not repeated(path.read_text(encoding="utf-8"))
+
+
+def outside(svg):
+    """Words that lie beside the figure's canvas, wholly or for the larger part; rotated ones by where they begin."""
+    width, height = (float(size) for size in re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', svg).groups())
+    found = []
+    for attributes, words in re.findall(r"<text ([^>]*)>([^<]*)</text>", svg):
+        place = re.search(r'translate\(([-\d.]+)[ ,]+([-\d.]+)\)|x="([-\d.]+)" y="([-\d.]+)"', attributes)
+        x, y = (float(number) for number in place.groups() if number is not None)
+        size = re.search(r"font-size: ([\d.]+)px|font: (?:\w+ )?([\d.]+)px", attributes)
+        anchor = re.search(r"text-anchor: (\w+)", attributes)
+        rotated = re.search(r"rotate\((?!-0[ )])", attributes)
+        half = 0 if rotated else 0.25 * len(words) * float(next(filter(None, size.groups()))) if size else 0
+        x += {"start": half, "end": -half, "middle": 0}[anchor[1] if anchor else "start"]
+        if not (0 <= x <= width and 0 <= y <= height):
+            found.append(words)
+    return found
+
+
+def test_words_beside_the_canvas_would_be_noticed():
+    svg = '<svg viewBox="0 0 100 50">' + "".join(
+        f'<text style="font-size: 8px; text-anchor: {anchor}" x="{x}" y="9" transform="rotate(-0 {x} 9)">{words}</text>'
+        for words, anchor, x in [("inside", "middle", 50), ("cut off", "middle", 104), ("a long sentence", "start", 90)]
+    )
+    assert outside(svg) == ["cut off", "a long sentence"]
+
+
+@pytest.mark.parametrize("path", SVGS, ids=lambda path: path.stem)
+def test_no_words_lie_beside_the_figure(path):
+    """As half of the matrix of AUC fairness did, with eighty readings in one row."""
+    assert not outside(path.read_text(encoding="utf-8"))

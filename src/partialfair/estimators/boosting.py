@@ -9,7 +9,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from scipy.optimize import minimize
 from scipy.special import expit
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
@@ -26,7 +25,8 @@ from partialfair.data.intake import MISSING
 from partialfair.data.intervals import FULL, Interval
 from partialfair.errors import ConfigError
 from partialfair.estimators.binary_classifier import BinaryClassifier
-from partialfair.estimators.idle_constraints import ALIKE, IDLE, idle, tied_share
+from partialfair.estimators.blind_correction import corrected_columns, fit_correction
+from partialfair.estimators.idle_constraints import IDLE, idle
 from partialfair.estimators.inputs import (
     InputError,
     UnconstrainedWarning,
@@ -75,11 +75,12 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
     tree, because trees fit a constraint on their own rows as closely as they fit labels (the proxy-Lagrangian on two
     sets of rows of Cotter et al., Training well-generalizing classifiers for fairness metrics and other data-dependent
     constraints, 2019). Of all lengths of the sequence of trees, the one with the least loss within the tolerance on the
-    held-out rows is kept, or else the one with the smallest violation. Where ranks are constrained, scale and intercept
-    of the score are set to those of the least held-out loss, which changes no rank, and lengths at which one score
-    takes nearly the whole interval do not count: they order nothing there. For partial statistical parity with the
-    group known at prediction no multiplier is needed: one increasing map of scores per group follows the trees, made on
-    the held-out rows, as in :class:`partialfair.estimators.PartialFairPostProcessor`.
+    held-out rows is kept, or else the one with the smallest violation.
+
+    Partial statistical parity, a constraint on ranks, needs no multipliers: the trees are grown without it, and the
+    held-out rows then make what :class:`partialfair.estimators.PartialFairPostProcessor` makes: one increasing map of
+    scores per group or, without the group at prediction, a linear function of the score and of the chances of the
+    groups, which further trees learn.
 
     Args:
         constraint: name of a family on shares, for instance "partial_statistical_parity" or
@@ -95,8 +96,9 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
         random_state: seed of the split and of LightGBM; ``None`` for a fixed one, so that every call gives the same
             result.
         confidence: with which the constraint's metric is at most kappa in the population, for instance 0.95; ``None``
-            (default) for a statement about the held-out rows alone. For maps it is exact and costs no further rows.
-            Without maps a path of tolerances is fitted and tested on further rows.
+            (default) for a statement about the held-out rows alone. For maps it is exact and costs no further rows; a
+            linear function is tested on half of the held-out rows. For constraints on shares of decisions a path of
+            tolerances is fitted and tested on further rows.
         promise_fraction: share of the rows of that test, which trees and multipliers do not see.
         missing: what is done about rows without a group, a label or a weight: "refuse" them, "drop" them in ``fit``, or
             make a "group", called "missing", of those without a group. Scoring drops no rows.
@@ -106,7 +108,9 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
         booster_: LightGBM's booster.
         n_trees_: number of trees in use.
         map_: the maps, where there are any.
-        multipliers_: (m,) after the last tree; (0,) where the maps alone carry the constraint.
+        group_estimator_, correction_: trees of the group and the linear function, for ranks without the group; ``None``
+            otherwise.
+        multipliers_: (m,) after the last tree; (0,) where ranks are constrained.
         train_violation_: the constraint's metric on the held-out rows; ``None`` without a constraint.
         sampling_band_: by how much it may be larger in the population, at 95%: for maps made on the held-out rows, or
             else for scores fixed in advance; ``None`` where that is not known.
@@ -202,7 +206,7 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
         tree_rows = held_out = np.arange(labels.size)
         self._sees_group = bool(self.uses_group)  # what the trees were grown on, whatever is set afterwards
         with value_errors():
-            mapped = constrained and self.constraint == PSP and self.uses_group
+            ranked = constrained and self.constraint == PSP
             if constrained and self.holdout_fraction > 0:
                 random = random_of(self.random_state)
                 tree_rows, held_out = stratified_rows(2 * codes + positive, self.holdout_fraction, random)
@@ -213,11 +217,16 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
             seen = self._columns(X, codes)
             rows = _Rows(seen, labels, codes, weights / weights.mean())
             unseen = rows.take(held_out)
-            self._grow(rows.take(tree_rows), unseen, constrained, mapped)
-        self.map_, self.status_, self.train_violation_, self.sampling_band_ = None, OK, None, None
+            self._grow(rows.take(tree_rows), unseen, constrained and not ranked)
+        self.map_ = self.group_estimator_ = self.correction_ = None
+        self.status_, self.train_violation_, self.sampling_band_ = OK, None, None
         self.promise_ = None
-        if constrained:
-            self._impose(self._raw(unseen.X), unseen.y, unseen.codes, mapped)
+        if ranked and not self.uses_group:
+            self._correct(rows.take(tree_rows), unseen, weights_passed is not None)
+        elif constrained:
+            if ranked and self.interval is None:
+                self.interval_ = (suggest_interval(self._raw(unseen.X), unseen.codes, threshold=0.0).interval,)
+            self._impose(self._raw(unseen.X), unseen.y, unseen.codes, ranked)
         return self
 
     def decision_function(self, X: Any, *, sensitive_features: Any = None) -> Vector:
@@ -239,7 +248,11 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
                     "with uses_group=False"
                 )
             codes = known_codes(sensitive_features, self.groups_, X.shape[0], self.group_columns_, self.missing)
-        scores = self._raw(self._columns(X, codes))
+        seen = self._columns(X, codes)
+        scores = self._raw(seen)
+        if self.correction_ is not None:
+            columns = corrected_columns(scores, self.group_estimator_.predict_proba(seen))
+            return np.asarray(self.correction_.decision_function(columns))
         return scores if self.map_ is None else np.asarray(self.map_.apply(scores, codes))
 
     def _check_settings(self) -> None:
@@ -270,9 +283,9 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
 
     @property
     def _is_tested(self) -> bool:
-        """Tell whether a promise needs rows that test the fitted model: always, but for maps."""
+        """Tell whether a promise needs further rows, which test the fitted model: always, but for ranks."""
         constrained = self.constraint is not None and not math.isinf(self.kappa)
-        return self.confidence is not None and constrained and not (self.constraint == PSP and bool(self.uses_group))
+        return self.confidence is not None and constrained and self.constraint != PSP
 
     def _fit_tested(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> Self:
         """Fit a path of tolerances on some of the rows, and keep the last that passes on the others."""
@@ -301,9 +314,6 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
             _safe_indexing(X, tree_rows),
             _safe_indexing(y, tree_rows),
             _safe_indexing(X, testing),
-        )
-        untested.set_params(
-            interval=self._interval_of(untested, X_kept, y_kept, names[codes[tree_rows]], weights, tree_rows)
         )
 
         def fit(kappa: float) -> "PartialFairBoosting":
@@ -339,15 +349,6 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
             warnings.warn(self.status_, ConvergenceWarning, stacklevel=3)
         return self
 
-    def _interval_of(self, untested: Any, X: Any, y: Any, groups: Any, weights: Any, tree_rows: Codes) -> Any:
-        """The interval in use; a default one looks at trees without a constraint on the rows that are not tested."""
-        if self.interval is not None or self.constraint != PSP:
-            return self.interval
-        free = copy.copy(untested).set_params(constraint=None)
-        free.fit(X, y, sensitive_features=groups, sample_weight=None if weights is None else weights[tree_rows])
-        scores = free.decision_function(X, sensitive_features=groups)
-        return (suggest_interval(scores, groups, threshold=0.0).interval,)
-
     def _groups(self, sensitive_features: Any, n_rows: int) -> tuple[Codes, bool]:
         """Return the codes (n,), and whether anything is constrained; sets ``groups_``."""
         self.group_columns_ = group_columns(sensitive_features)
@@ -372,39 +373,43 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
         return sparse.csr_array(sparse.hstack([X, last])) if sparse.issparse(X) else np.hstack([X, last])
 
     def _raw(self, seen: Any) -> Vector:
-        """Log odds (n,) of the first ``n_trees_`` trees, with scale and intercept."""
+        """Return the log-odds (n,) of the first ``n_trees_`` trees."""
         margins = self.booster_.predict(seen, raw_score=True, num_iteration=self.n_trees_)
-        scale, shift = self._line
-        return scale * (np.asarray(margins, np.float64) + self.start_) + shift
+        return np.asarray(margins, np.float64) + self.start_
 
-    def _grow(self, rows: "_Rows", held_out: "_Rows", constrained: bool, mapped: bool) -> None:
-        """Grow the trees; sets ``booster_``, ``n_trees_``, ``start_``, ``multipliers_`` and ``interval_``."""
-        share = np.clip(np.average(rows.y > 0, weights=rows.weight), 1e-6, 1 - 1e-6)
-        self.start_ = float(np.log(share / (1 - share)))
+    def _settings(self) -> dict[str, Any]:
+        """Return LightGBM's settings, with a seed."""
         seed = int(random_of(self.random_state).randint(2**31 - 1))
-        settings = {
+        return {
             "learning_rate": self.learning_rate, "num_leaves": self.num_leaves, "seed": seed, "verbosity": -1,
             "min_child_samples": self.min_child_samples, "deterministic": True, "force_row_wise": True,
             "num_threads": self.n_jobs or 0, "feature_pre_filter": False, **(self.params or {}),
         }  # fmt: skip
-        objective, self._line = _Lagrangian(rows, held_out, self.start_), (1.0, 0.0)
+
+    def _grow(self, rows: "_Rows", held_out: "_Rows", constrained: bool) -> None:
+        """Grow the trees; sets ``booster_``, ``n_trees_``, ``start_``, ``multipliers_`` and ``interval_``."""
+        share = np.clip(np.average(rows.y > 0, weights=rows.weight), 1e-6, 1 - 1e-6)
+        self.start_ = float(np.log(share / (1 - share)))
+        objective = _Lagrangian(rows, held_out, self.start_)
         self.interval_ = FULL if self.interval is None else self.interval
-        suggested = constrained and self.interval is None and self.constraint == PSP
-        if not constrained or mapped or suggested:
-            self.booster_, self.n_trees_ = _trained(settings, objective, self.n_estimators), self.n_estimators
-        if suggested:
-            self.interval_ = (suggest_interval(self._raw(held_out.X), held_out.codes, threshold=0.0).interval,)
-        if constrained and not mapped:
+        if constrained:
             programs = self._program(rows), self._program(held_out)
-            ranked = self.constraint == PSP
-            objective = _Lagrangian(
-                rows, held_out, self.start_, programs, self.dual_step, self.penalty, self._gap_if_ordered, ranked=ranked
-            )
-            self.booster_ = _trained(settings, objective, self.n_estimators)
-            self.n_trees_ = objective.best(self.kappa)
-            if ranked:
-                self._line = least_loss_line(self._raw(held_out.X), held_out.y, held_out.weight)[1]
+            objective = _Lagrangian(rows, held_out, self.start_, programs, self.dual_step, self.penalty, self._gap)
+        self.booster_ = _trained(self._settings(), objective, self.n_estimators)
+        self.n_trees_ = objective.best(self.kappa) if constrained else self.n_estimators
         self.multipliers_ = objective.multipliers
+
+    def _correct(self, rows: "_Rows", held_out: "_Rows", weighted: bool) -> None:
+        """Learn the group from the features, and fit the linear function on the rows held out."""
+        from lightgbm import LGBMClassifier
+
+        settings = self._settings()
+        threads = settings.pop("num_threads")
+        trees = LGBMClassifier(n_estimators=self.n_estimators, n_jobs=threads, **settings)
+        self.group_estimator_ = trees.fit(rows.X, rows.codes, sample_weight=rows.weight if weighted else None)
+        columns = corrected_columns(self._raw(held_out.X), trees.predict_proba(held_out.X))
+        groups = np.asarray(self.groups_)[held_out.codes]
+        fit_correction(self, columns, held_out.y, groups, held_out.weight if weighted else None)
 
     def _program(self, rows: "_Rows") -> HingeProgram:
         """Return the constraints on rows; refused if they do not compare shares."""
@@ -424,11 +429,6 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
         metric = plugins.load("constraints", str(self.constraint)).VIOLATION[self.kappa_scale]
         value = evaluate_all(scores, y, codes, Interval.of(self.interval_), only=(metric,))[0][metric]
         return math.inf if value is None else float(value)
-
-    def _gap_if_ordered(self, scores: Vector, y: Vector, codes: Codes) -> float:
-        """The same; infinite, too, where one score takes nearly the whole interval, so that ranks say nothing."""
-        tied = self.constraint == PSP and tied_share(scores, self.interval_, len(self.groups_)) > ALIKE
-        return math.inf if tied else self._gap(scores, y, codes)
 
     def _impose(self, scores: Vector, y: Vector, codes: Codes, mapped: bool) -> None:
         """Make the maps, if any, and measure."""
@@ -494,7 +494,6 @@ class _Lagrangian:
     dual_step: float = 0.0
     penalty: float = 0.0
     gap: Any = None
-    ranked: bool = False
     history: list[tuple[float, float]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -521,8 +520,6 @@ class _Lagrangian:
         self.multipliers = np.maximum(self.multipliers + self.dual_step * sharp, 0.0)
         self.active = self.multipliers + self.penalty * np.maximum(sharp, 0.0)
         loss = mean_loss(scores, held_out.y, held_out.weight)
-        if self.ranked:
-            loss = least_loss_line(scores, held_out.y, held_out.weight)[0]
         self.history.append((loss, self.gap(scores, held_out.y, held_out.codes)))
         return "loss", loss, False
 
@@ -536,21 +533,6 @@ class _Lagrangian:
 def mean_loss(scores: Vector, y: Vector, weight: Vector) -> float:
     """Weighted mean of the logistic loss of scores (n,) for labels -1 and +1."""
     return float(np.average(np.logaddexp(0.0, -y * scores), weights=weight))
-
-
-def least_loss_line(scores: Vector, y: Vector, weight: Vector) -> tuple[float, tuple[float, float]]:
-    """Return the least loss of ``c s + b`` with c > 0, which orders rows as the scores s (n,) do, and its (c, b)."""
-    share = weight / weight.sum()
-
-    def value(line: Vector) -> tuple[float, Vector]:
-        scale = math.exp(line[0])
-        moved = scale * scores + line[1]
-        residual = -share * y * expit(-y * moved)
-        loss = float(share @ np.logaddexp(0.0, -y * moved))
-        return loss, np.array([float(residual @ scores) * scale, float(residual.sum())])
-
-    optimum = minimize(value, np.zeros(2), jac=True, method="L-BFGS-B", bounds=[(-6, 6), (None, None)])
-    return float(optimum.fun), (math.exp(optimum.x[0]), float(optimum.x[1]))
 
 
 def _thresholds(program: HingeProgram, scores: Vector) -> Vector:

@@ -20,7 +20,7 @@ from partialfair.data.intake import MISSING
 from partialfair.data.intervals import Interval
 from partialfair.data.weights import effective_rows, whole_weights
 from partialfair.estimators.binary_classifier import BinaryClassifier
-from partialfair.estimators.classifier import PartialFairClassifier
+from partialfair.estimators.blind_correction import corrected_columns, fit_correction
 from partialfair.estimators.inputs import (
     InputError,
     UnconstrainedWarning,
@@ -306,9 +306,8 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
         return np.asarray(logit(np.clip(np.asarray(model.predict_proba(X))[:, 1], SURE, 1 - SURE)))
 
     def _derived(self, X: Any, scores: Vector) -> Vector:
-        """Columns (n, 2 G - 1) of the linear function: the score, the chances of all groups but the first, products."""
-        chances = np.asarray(self.group_estimator_.predict_proba(X), np.float64)[:, 1:]
-        return np.column_stack([scores, chances, scores[:, None] * chances])
+        """Return the columns (n, 2 G - 1) of the linear function."""
+        return corrected_columns(scores, self.group_estimator_.predict_proba(X))
 
     def _correct(
         self, X: Any, labels: NDArray[np.int64], codes: NDArray[np.int64], scores: Vector, fitting: Any, mapped: Any,
@@ -320,21 +319,10 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
         if not hasattr(model, "predict_proba"):
             raise InputError(f"{type(model).__name__} has no predict_proba; pass a group_estimator that has")
         self.group_estimator_ = fitted(model, X, codes, fitting, weights)
-        classifier: Any = PartialFairClassifier(
-            interval=self.interval,
-            kappa=self.kappa,
-            kappa_scale=self.kappa_scale,
-            uses_group=False,
-            confidence=self.confidence,
-        )
-        derived = self._derived(X, scores)
-        self.correction_ = classifier.fit(
-            derived[mapped], labels[mapped], sensitive_features=self.groups_[codes[mapped]],
-            sample_weight=None if weights is None else weights[mapped],
+        fit_correction(
+            self, self._derived(X, scores)[mapped], labels[mapped], self.groups_[codes[mapped]],
+            None if weights is None else weights[mapped],
         )  # fmt: skip
-        self.map_, self.interval_, self.status_ = None, classifier.interval_, classifier.status_
-        self.train_violation_, self.sampling_band_ = classifier.train_violation_, classifier.sampling_band_
-        self.promise_ = classifier.promise_
         return self
 
     def _map(
