@@ -144,11 +144,12 @@ def maps_of_trees(kappa: float, confidence: float | None) -> PartialFairPostProc
     return PartialFairPostProcessor(trees, interval=[INTERVAL], kappa=kappa, confidence=confidence)
 
 
-def boosted(kappa: float, confidence: float | None) -> PartialFairBoosting:
-    """Boosted trees with maps."""
+def boosted(kappa: float, uses_group: bool, confidence: float | None) -> PartialFairBoosting:
+    """Boosted trees with maps or, without the group at prediction, a linear function of score and group chances."""
     return PartialFairBoosting(
-        interval=[INTERVAL], kappa=kappa, confidence=confidence, n_estimators=40, num_leaves=15, n_jobs=1
-    )
+        interval=[INTERVAL], kappa=kappa, confidence=confidence, uses_group=uses_group, n_estimators=40, num_leaves=15,
+        n_jobs=1,
+    )  # fmt: skip
 
 
 FOUR = (0.4, 0.3, 0.2, 0.1)
@@ -163,7 +164,8 @@ SETTINGS = (
     Setting("maps, groups 10:90, kappa 0.2", partial(aware, 0.2), World((0.1, 0.9)), 10_000, 40),
     Setting("thresholds, kappa 0.1", partial(parity, 0.1, False, 0.5), World(), 2000, 150),
     Setting("post-processed trees, kappa 0.4", partial(maps_of_trees, 0.4), World(), 6000, 20, drawn_violation),
-    Setting("boosted trees, kappa 0.4", partial(boosted, 0.4), World(), 6000, 20, drawn_violation),
+    Setting("boosted trees, kappa 0.4", partial(boosted, 0.4, True), World(), 6000, 20, drawn_violation),
+    Setting("blind boosted trees, kappa 0.4", partial(boosted, 0.4, False), World(), 6000, 20, drawn_violation),
     Setting("blind, halves, 36 features, kappa 0.13", partial(parity, 0.13, True, 0.5), World(noise=30), 2000, 40),
 )  # fmt: skip
 

@@ -223,6 +223,25 @@ def test_dates_change_nothing_of_what_snakemake_plans(clone: Project) -> None:
 
 @pytest.mark.long(suite="grid")
 @pytest.mark.slow
+def test_an_outdated_exhibit_has_the_runs_trained_that_it_reads_and_no_others(clone: Project) -> None:
+    """It was drawn without its runs, which it refuses, while the line on its cost promised them."""
+    params = clone.folder / "params.yaml"
+    text = params.read_text(encoding="utf-8")
+    params.write_text(text.replace('title: "Demo: ', 'title: "Demo once more: '))
+    try:
+        for exhibit, runs in (("demo_closed_form", 21), ("demo_tradeoff", 0)):
+            planned = clone.planned(exhibit)
+            assert (planned["exhibit"], planned["train"], planned["collect"]) == (1, runs, 0), exhibit
+            told = clone.snakemake("--dry-run", exhibit).stderr
+            assert "its entry in the grid has changed" in told
+            assert (f"to make it, {runs} runs that are not here are trained" in told) == (runs > 0)
+            assert (f"`partialfair report {exhibit}` draws it from them in seconds" in told) == (runs == 0)
+    finally:
+        params.write_text(text)
+
+
+@pytest.mark.long(suite="grid")
+@pytest.mark.slow
 def test_a_folder_of_links_is_as_up_to_date_as_what_they_point_to(clone: Project, tmp_path: Path) -> None:
     folder = tmp_path / "links"
     folder.mkdir()

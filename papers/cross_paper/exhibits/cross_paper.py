@@ -371,4 +371,5 @@ def tables(context: CrossPaperContext, lines: list[Line]) -> str:
     return "\n".join(blocks)
 
 
+FROM_TABLES = True
 KIND = replace(ExhibitKind.from_lines(CrossPaper, COLUMNS, csv_lines, draw=draw, table=body), fragment=fragment)

@@ -238,4 +238,5 @@ def fitted(task: Task, settings: dict[str, Any]) -> tuple[GridPredictor, PostPro
     return fit.model, fit.evaluated_point
 
 
+FROM_TABLES = True
 KIND = inequalities.kind(DualInequalities, csv_lines)

@@ -204,4 +204,5 @@ def _summary(compared: Comparison) -> Sequence[Cell]:
     ]
 
 
+FROM_TABLES = True
 KIND = ExhibitKind.from_lines(AccuracyDifference, COLUMNS, csv_lines, draw=draw, table=table)

@@ -93,4 +93,5 @@ def _excess(value: float) -> Cell:
     return Cell("–", "none") if math.isnan(value) else Cell(f"{value:.4f}")
 
 
+FROM_TABLES = True
 KIND = ExhibitKind.from_lines(Options, COLUMNS, csv_lines, table=table)

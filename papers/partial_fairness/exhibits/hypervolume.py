@@ -142,4 +142,5 @@ def body(context: HypervolumeContext, lines: list[Line]) -> str:
     return f"<p class='finding'>{html.escape(summary(context))}</p>" + cells.html(table(context, lines))
 
 
+FROM_TABLES = True
 KIND = ExhibitKind.from_lines(Hypervolume, COLUMNS, csv_lines, table=body)

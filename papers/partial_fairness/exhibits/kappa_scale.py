@@ -107,4 +107,5 @@ def table(_: KappaScaleContext, lines: list[Line]) -> str:
     return f"<p class='finding'>{summary(lines)}</p>" + cells.html(_table(lines))
 
 
+FROM_TABLES = True
 KIND = ExhibitKind.from_lines(KappaScale, COLUMNS, csv_lines, table=table)

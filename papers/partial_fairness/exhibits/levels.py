@@ -118,4 +118,5 @@ def table(_: LevelPairsContext, lines: list[Line]) -> Table:
     return cells.blocks([("", 3), ("", len(inner))], ["published method", "level", "run of", *inner], rows)
 
 
+FROM_TABLES = True
 KIND = ExhibitKind.from_lines(LevelPairs, (*COLUMNS, "run_algorithm"), csv_lines, table=table, reproduce=reproduce)

@@ -179,4 +179,5 @@ def lines_of(problem: LinearGaps, iterations: int, theta_step: ThetaStep, kappa:
         yield {"fit": f"kappa {kappa:g}, {theta_step} step, M_G {slope:.3g}"} | line
 
 
+FROM_TABLES = True
 KIND = inequalities.kind(DescentInequalities, csv_lines)

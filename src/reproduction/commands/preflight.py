@@ -276,10 +276,9 @@ def explained(agreement: "Agreement", targets: Sequence[str], stale: Mapping[str
         lines = [*lines[:10], f"and {len(lines) - 10} more"]
     lines += [_cost(agreement, targets, stale)] if stale else []
     drawn = [Path(path).stem for path in stale if path.endswith(".csv") and Path(path).name not in paths.SUMMARY]
-    if drawn and len(drawn) == len(stale):
-        lines.append(
-            f"only what is drawn is outdated: `partialfair report {drawn[0]}` draws it from its tables in seconds"
-        )
+    from_tables = [name for name in drawn if agreement.grid.is_drawn_from_tables(name)]
+    if from_tables and len(drawn) == len(stale):
+        lines.append(f"tables are enough for some: `partialfair report {from_tables[0]}` draws it from them in seconds")
     taken = agreement.without_record(targets)
     if taken:
         more = f" and {len(taken) - 1} more" if len(taken) > 1 else ""
@@ -293,7 +292,11 @@ def _cost(agreement: "Agreement", targets: Sequence[str], stale: Iterable[str]) 
 
     config = agreement.config
     outdated = {Path(path).parent.name for path in stale if path.startswith(f"{paths.REPORTS}/")}
-    behind = set(agreement.experiments(list(outdated & {*config.experiments, *config.params.exhibits}) or targets))
+    exhibits = {name for name in outdated & {*config.params.exhibits} if not agreement.grid.is_drawn_from_tables(name)}
+    behind = outdated & {*config.experiments}
+    behind |= {name for exhibit in exhibits for name in agreement.grid.experiments_of(exhibit)}
+    if not outdated & {*config.experiments, *config.params.exhibits}:  # runs themselves, or the scorecard
+        behind = set(agreement.experiments(targets))
     jobs = [job for name in behind for job in config.jobs(name)]
     absent = [job for job in jobs if not (job.path / paths.FIT).is_file()]
     if not absent:

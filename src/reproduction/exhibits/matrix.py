@@ -14,7 +14,7 @@ from reproduction.exhibits.central_comparisons import INKS, CentralComparison
 from reproduction.exhibits.exhibit import Context, Line, Options
 from reproduction.verdicts import letters
 
-WIDTH, NAMES, CELL, WORDS = 9.0, 2.3, 0.36, 1.9  # inches; CELL is the widest
+WIDTH, NAMES, CELL, WORDS = 9.0, 1.8, 0.36, 1.9  # inches; CELL is the widest
 HEIGHT, HEAD = 0.24, 0.19  # of a row of cells, and of one of names above them
 BLUE, RED = TONES["blue"].light, TONES["vermilion"].light
 LOOKS = {
@@ -117,7 +117,7 @@ def _draw_block(axis: Any, head: _Head, rows: list[CentralComparison]) -> None:
         axis.text(NAMES - 0.1, y + HEAD / 2, choice, fontsize=7.5, ha="right", va="center", color=palette.INK)
         for k, label in enumerate(labels):
             axis.text(
-                NAMES + width * (k + 0.5), y + HEAD / 2, label, fontsize=min(7.5, 90 * width), ha="center", va="center"
+                NAMES + width * (k + 0.5), y + HEAD / 2, label, fontsize=min(7.5, 102 * width), ha="center", va="center"
             )
         y += HEAD
     if seeds:

@@ -110,7 +110,7 @@ class Agreement:
         """Return an input function whose files have dates that count only where Snakemake has a record, too.
 
         Runs behind a table that is taken as it is are no inputs where they are not here: Snakemake would train them as
-        soon as it prepares their data for another experiment.
+        soon as it prepares their data for another experiment. An exhibit that is drawn needs the runs that it reads.
 
         Args:
             rule: whose input it is: train, evaluate, collect, exhibit, scorecard or experiment_scorecard.
@@ -121,7 +121,7 @@ class Agreement:
         def inputs(wildcards: Any) -> Any:
             names = files(wildcards)
             if not self._settled(rule, wildcards):
-                return names
+                return [*names, *self.grid.exhibit_runs(wildcards.exhibit)] if rule == "exhibit" else names
             if rule == "collect" and self.takes_tables:
                 names = [name for name in names if os.path.exists(name)]
             return ancient(names) if isinstance(names, str) else [ancient(name) for name in names]

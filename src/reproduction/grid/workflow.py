@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from partialfair import plugins
 from partialfair.kernels import processor
 from reproduction.datasets.named import NamedDataset, module_name, named_dataset
-from reproduction.grid import fingerprint, paths
+from reproduction.grid import answer_cache, fingerprint, paths
 from reproduction.grid.config import Config
 from reproduction.grid.fingerprint import Wanted
 from reproduction.grid.papers import files, paper, tables_of_claims
@@ -239,6 +239,19 @@ class Grid:
             further += [paths.EXHIBIT.format(exhibit=name) for name in sorted(read)]
         return list(dict.fromkeys([*self.evaluated(experiments), *self.tables(experiments), *further, *held_against]))
 
+    def exhibit_runs(self, exhibit: str) -> list[str]:
+        """Return the metrics of the runs behind an exhibit, if its kind reads files of runs; else none."""
+        if self.is_drawn_from_tables(exhibit):
+            return []
+        names = self.experiments_of(exhibit)
+        return list(dict.fromkeys(path for name in names for path in self.runs(paths.METRICS, name)))
+
+    def is_drawn_from_tables(self, exhibit: str) -> bool:
+        """Tell whether collected tables are all that an exhibit is drawn from, as its kind declares (``FROM_TABLES``)."""
+        entry = self.config.params.exhibits[exhibit]
+        declared = answer_cache.answer(f"sources of {entry.kind} from tables", lambda: _from_tables(entry.kind))
+        return declared == "all" or str((entry.model_extra or {}).get("source", "")) in declared.split()
+
     def manifests(self) -> list[str]:
         """Return the checksums of all tables and models, which the grid of one paper leaves alone."""
         return [] if self.config.name else [paths.MANIFEST.format(what=kind) for kind in ("tables", "models")]
@@ -313,6 +326,12 @@ class Grid:
     def _named(self, dataset: str) -> NamedDataset:
         """Return a dataset with its options."""
         return named_dataset(dataset, self.config.dataset_options(dataset))
+
+
+def _from_tables(kind: str) -> str:
+    """Return the sources of a kind of exhibits that are drawn from tables alone, or "all"."""
+    sources = getattr(plugins.load(fingerprint.KINDS, kind), "FROM_TABLES", ())
+    return "all" if sources is True else " ".join(sources)
 
 
 def _undeclared(named: NamedDataset) -> list[str]:

@@ -61,4 +61,5 @@ def csv_lines(context: Context[Any]) -> list[Line]:
     return [scorecard.compare(context, row, reproduce) for row in context.published]
 
 
+FROM_TABLES = True
 KIND = ExhibitKind.from_lines(Options, COLUMNS, csv_lines, table=table, reproduce=reproduce, needs_results=False)

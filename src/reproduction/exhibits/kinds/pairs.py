@@ -236,4 +236,5 @@ def refuse(evidence: Evidence[Pairs], row: Published) -> None:
     _side_and_label(evidence.options.sides, row)
 
 
+FROM_TABLES = True
 KIND = ExhibitKind.from_lines(Pairs, COLUMNS, csv_lines, table=table, reproduce=reproduce, refuse=refuse)

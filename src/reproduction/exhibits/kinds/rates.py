@@ -94,4 +94,5 @@ def _table(context: Context[Rates], lines: list[Line]) -> Table:
     return cells.blocks([], ["dataset", "method", *heads, f"slope{theorem}"], rows)
 
 
+FROM_TABLES = True
 KIND = ExhibitKind.from_lines(Rates, COLUMNS, csv_lines, table=_table)

@@ -3,6 +3,7 @@
 from reproduction.exhibits import auc_points, fairness_points, regression_numbers, regression_points
 from reproduction.exhibits.exhibit import ExhibitKind
 
+FROM_TABLES = ("fairness", "risk")
 KIND = {
     "fairness": ExhibitKind.from_lines(
         fairness_points.FairnessPoints, fairness_points.COLUMNS, fairness_points.csv_lines,

@@ -41,4 +41,5 @@ def table(_: Context[StatedSettings], lines: list[Line]) -> Table:
     return Table([], ["of", "what", "where stated", "published", "here", "verdict", "note"], rows)
 
 
+FROM_TABLES = True
 KIND = ExhibitKind.from_lines(StatedSettings, COLUMNS, csv_lines, table=table, reproduce=reproduce, needs_results=False)
