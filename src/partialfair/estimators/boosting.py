@@ -124,6 +124,9 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
 
     groups_: Any
     map_: Any
+    interval_: Any
+    correction_: Any
+    group_estimator_: Any
     train_violation_: float | None
     sampling_band_: float | None
     promise_: Promise | None

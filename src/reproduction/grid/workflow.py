@@ -247,7 +247,7 @@ class Grid:
         return list(dict.fromkeys(path for name in names for path in self.runs(paths.METRICS, name)))
 
     def is_drawn_from_tables(self, exhibit: str) -> bool:
-        """Tell whether collected tables are all that an exhibit is drawn from, as its kind declares (``FROM_TABLES``)."""
+        """Tell whether an exhibit is drawn from collected tables alone, as its kind declares (``FROM_TABLES``)."""
         entry = self.config.params.exhibits[exhibit]
         declared = answer_cache.answer(f"sources of {entry.kind} from tables", lambda: _from_tables(entry.kind))
         return declared == "all" or str((entry.model_extra or {}).get("source", "")) in declared.split()
