@@ -249,8 +249,9 @@ class Grid:
     def is_drawn_from_tables(self, exhibit: str) -> bool:
         """Tell whether an exhibit is drawn from collected tables alone, as its kind declares (``FROM_TABLES``)."""
         entry = self.config.params.exhibits[exhibit]
-        declared = answer_cache.answer(f"sources of {entry.kind} from tables", lambda: _from_tables(entry.kind))
-        return declared == "all" or str((entry.model_extra or {}).get("source", "")) in declared.split()
+        source = str((entry.model_extra or {}).get("source", ""))
+        question = f"whether {entry.kind} {source} is drawn from tables"
+        return answer_cache.answer(question, lambda: str(_is_from_tables(entry.kind, source))) == str(True)
 
     def manifests(self) -> list[str]:
         """Return the checksums of all tables and models, which the grid of one paper leaves alone."""
@@ -328,10 +329,11 @@ class Grid:
         return named_dataset(dataset, self.config.dataset_options(dataset))
 
 
-def _from_tables(kind: str) -> str:
-    """Return the sources of a kind of exhibits that are drawn from tables alone, or "all"."""
-    sources = getattr(plugins.load(fingerprint.KINDS, kind), "FROM_TABLES", ())
-    return "all" if sources is True else " ".join(sources)
+def _is_from_tables(kind: str, source: str) -> bool:
+    """Tell whether exhibits of a kind need no files of runs; without a source, the first that the kind draws from."""
+    module = plugins.load(fingerprint.KINDS, kind)
+    declared = getattr(module, "FROM_TABLES", False)
+    return bool(declared) if isinstance(declared, bool) else (source or next(iter(module.KIND))) in declared
 
 
 def _undeclared(named: NamedDataset) -> list[str]:
