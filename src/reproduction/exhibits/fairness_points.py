@@ -97,8 +97,10 @@ def draw(context: Context[FairnessPoints], lines: list[Line]) -> Any:
     if context.options.line == "experiment":
         datasets = list(dict.fromkeys(line["dataset"] for line in lines)) or [""]
         by_dataset = {name: [line for line in lines if line["dataset"] == name] for name in datasets}
+        compared = {name for name, points in by_dataset.items() if len({point["experiment"] for point in points}) > 1}
+        by_dataset = {name: points for name, points in by_dataset.items() if name in compared or not compared}
         panels = [[_experiments_panel(context, name, points) for name, points in by_dataset.items()]]
-        return canvas.draw_panels(panels, (5.6 * len(datasets), 5.4), {}, columns=1, note=_note(lines))
+        return canvas.draw_panels(panels, (5.6 * len(by_dataset), 5.4), {}, columns=1, note=_note(lines))
     datasets = run_files.datasets(context)
     panels = []
     for experiment in context.experiments:
@@ -143,18 +145,25 @@ def _algorithms_panel(context: Context[FairnessPoints], experiment: str, dataset
             curves += [*_connect(path, colour, method_style.dash, width)]
             curves += [_marks(model_points, colour, marker, label, size), *_centres(model_points, marker)]
             curves += _seed_points(context, model_points, colour)
-    for point in (p for p in points if p["source"] == "published"):
-        method_style = style.plot_style(point["algorithm"], algorithms)
-        size = 11 if method_style.marker == "*" else 8
-        hollow_style = {"mfc": "none", "mec": method_style.colour, "mew": 1.1, "ms": size, "ls": "none"}
-        hollow_style |= {"marker": method_style.marker, "label": f"{method_style.label}, published", "zorder": 2}
-        curves.append(PlotCurve([point["fairness"]], [point["accuracy"]], hollow_style))
+    curves += _published_marks(points, algorithms)
 
     def finish(axis: Any) -> None:
         axis.margins(0.08)
         axis.set_xlim(right=min(axis.get_xlim()[1], END))
 
     return PlotPanel(curves, labels, finish=finish)
+
+
+def _published_marks(points: list[Line], algorithms: list[str]) -> list[PlotCurve]:
+    """Return a hollow mark per published point."""
+    curves = []
+    for point in (p for p in points if p["source"] == "published"):
+        method_style = style.plot_style(point["algorithm"], algorithms)
+        size = 11 if method_style.marker == "*" else 8
+        hollow_style = {"mfc": "none", "mec": method_style.colour, "mew": 1.1, "ms": size, "ls": "none"}
+        hollow_style |= {"marker": method_style.marker, "label": f"{method_style.label}, published", "zorder": 2}
+        curves.append(PlotCurve([point["fairness"]], [point["accuracy"]], hollow_style))
+    return curves
 
 
 def _experiments_panel(context: Context[FairnessPoints], dataset: str, points: list[Line]) -> PlotPanel:
@@ -165,6 +174,8 @@ def _experiments_panel(context: Context[FairnessPoints], dataset: str, points: l
     title = context.convention(context.experiments[0]).title
     labels = {"title": style.dataset_title(dataset) if dataset else "", "ylabel": "test accuracy"}
     labels["xlabel"] = f"1 − max {title} violation on test, ranks in {interval}"
+    published = {(p["fairness"], p["accuracy"]): p for p in points if p["source"] == "published"}  # of all experiments
+    points = [point for point in points if point["source"] != "published"]
     estimated = [point for point in points if not math.isnan(point["accuracy"])]
     starts = [point for point in estimated if math.isinf(point["kappa"])][:1]
     curves, labelled, colours = [], [], {}
@@ -179,6 +190,8 @@ def _experiments_panel(context: Context[FairnessPoints], dataset: str, points: l
             curves += _centres(model_points, marker)
             curves += _seed_points(context, model_points, colour)
             labelled += model_points
+    named = [algorithm for run in runs_of.values() for algorithm in run.algorithms]
+    curves += _published_marks([*published.values()], list(dict.fromkeys(named)))
     if starts:
         curves += [_marks(starts, style.INK, "*", "no constraint"), *_seed_points(context, starts, style.INK)]
 
