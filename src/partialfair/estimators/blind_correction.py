@@ -20,8 +20,8 @@ def corrected_columns(scores: Vector, chances: ArrayLike) -> Vector:
     Returns:
         The score, the chances of all groups but the first, and the products of both.
     """
-    others = np.asarray(chances, np.float64)[:, 1:]
-    return np.column_stack([scores, others, scores[:, None] * others])
+    group_chances = np.asarray(chances, np.float64)[:, 1:]
+    return np.column_stack([scores, group_chances, scores[:, None] * group_chances])
 
 
 def fit_correction(model: Any, columns: Vector, y: Any, groups: Any, weights: Vector | None) -> None:
