@@ -6,7 +6,7 @@ from typing import Any
 from tests.browser import emulate, wait_until
 
 LAPTOP = 1280
-LOADED = "return location.protocol === 'file:' && document.readyState === 'complete' && document.body.childElementCount > 0"
+LOADED = "return location.protocol === 'file:' && document.readyState === 'complete' && !!document.body.firstChild"
 
 
 def opened(browser: Any, site: Path, name: str, *, width: int = 1400, dark: bool = False) -> Any:
