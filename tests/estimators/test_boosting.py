@@ -13,6 +13,7 @@ pytest.importorskip("lightgbm")
 from partialfair import plugins
 from partialfair.audit import audit_scores
 from partialfair.estimators import InputError, PartialFairBoosting, PartialFairPostProcessor, UnconstrainedWarning
+from partialfair.estimators.blind_correction import corrected_columns
 from partialfair.estimators.boosting import _Lagrangian, _Rows
 
 SMALL: dict[str, Any] = {"n_estimators": 30, "num_leaves": 7, "n_jobs": 1, "random_state": 0}
@@ -102,6 +103,21 @@ def test_ranks_without_the_group_are_those_of_the_post_processor(make_rows: Any)
     assert np.corrcoef(ours.decision_function(new.X), expected)[0, 1] > 0.99
     assert ours.train_violation_ == pytest.approx(theirs.train_violation_, abs=0.02)
     assert ours.correction_.coef_.shape == theirs.correction_.coef_.shape and ours.status_ == theirs.status_
+
+
+def test_columns_of_the_correction_are_score_chances_and_products() -> None:
+    columns = corrected_columns(np.array([2.0, -1.0]), [[0.5, 0.3, 0.2], [0.1, 0.2, 0.7]])
+    np.testing.assert_allclose(columns, [[2.0, 0.3, 0.2, 0.6, 0.4], [-1.0, 0.2, 0.7, -0.2, -0.7]])
+
+
+def test_params_of_the_trees_hold_for_those_that_learn_the_group(make_rows: Any) -> None:
+    """Settings of the labels do not, and one of another name for threads is no second value."""
+    rows = make_rows(800)
+    given = {"n_jobs": 1, "lambda_l2": 1.0, "objective": "regression", "scale_pos_weight": 2.0}
+    model = PartialFairBoosting(interval=TOP, kappa=0.5, uses_group=False, n_estimators=5, params=given)
+    model.fit(rows.X, rows.y, sensitive_features=rows.group)
+    learnt = model.group_estimator_.get_params()
+    assert learnt["lambda_l2"] == 1.0 and learnt["n_jobs"] == 1 and learnt["objective"] is None
 
 
 @pytest.mark.parametrize("uses_group", [True, False])

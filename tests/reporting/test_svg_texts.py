@@ -40,18 +40,18 @@ def test_no_axis_has_one_label_twice(path):
 def outside(svg):
     """Words that lie beside the figure's canvas, wholly or for the larger part; rotated ones by where they begin."""
     width, height = (float(size) for size in re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', svg).groups())
-    found = []
+    cut_off = []
     for attributes, words in re.findall(r"<text ([^>]*)>([^<]*)</text>", svg):
-        place = re.search(r'translate\(([-\d.]+)[ ,]+([-\d.]+)\)|x="([-\d.]+)" y="([-\d.]+)"', attributes)
-        x, y = (float(number) for number in place.groups() if number is not None)
+        position = re.search(r'translate\(([-\d.]+)[ ,]+([-\d.]+)\)|x="([-\d.]+)" y="([-\d.]+)"', attributes)
+        x, y = (float(number) for number in position.groups() if number is not None)
         size = re.search(r"font-size: ([\d.]+)px|font: (?:\w+ )?([\d.]+)px", attributes)
         anchor = re.search(r"text-anchor: (\w+)", attributes)
         rotated = re.search(r"rotate\((?!-0[ )])", attributes)
         half = 0 if rotated else 0.25 * len(words) * float(next(filter(None, size.groups()))) if size else 0
         x += {"start": half, "end": -half, "middle": 0}[anchor[1] if anchor else "start"]
         if not (0 <= x <= width and 0 <= y <= height):
-            found.append(words)
-    return found
+            cut_off.append(words)
+    return cut_off
 
 
 def test_words_beside_the_canvas_would_be_noticed():

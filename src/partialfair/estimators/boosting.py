@@ -222,8 +222,7 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
             unseen = rows.take(held_out)
             self._grow(rows.take(tree_rows), unseen, constrained and not ranked)
         self.map_ = self.group_estimator_ = self.correction_ = None
-        self.status_, self.train_violation_, self.sampling_band_ = OK, None, None
-        self.promise_ = None
+        self.status_, self.train_violation_, self.sampling_band_, self.promise_ = OK, None, None, None
         if ranked and not self.uses_group:
             self._correct(rows.take(tree_rows), unseen, weights_passed is not None)
         elif constrained:
@@ -303,9 +302,8 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
                 self.kappa,
                 self.kappa_scale,
             )
-            Constraint.of(
-                *settings_asked, float(self.confidence or 0), names.tolist()
-            )  # refuses other families at once
+            # Other families are refused at once.
+            Constraint.of(*settings_asked, float(self.confidence or 0), names.tolist())
             tree_rows, testing = stratified_rows(
                 2 * codes + positive, self.promise_fraction, random_of(self.random_state)
             )
@@ -313,11 +311,8 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
             labels = [label > 0 for label in STRATA.get(str(self.constraint), ())]
             check_parts(uses, codes, names.tolist(), "promise_fraction", (positive, labels))
         untested = copy.copy(self).set_params(confidence=None)
-        X_kept, y_kept, X_testing = (
-            _safe_indexing(X, tree_rows),
-            _safe_indexing(y, tree_rows),
-            _safe_indexing(X, testing),
-        )
+        X_kept, y_kept = _safe_indexing(X, tree_rows), _safe_indexing(y, tree_rows)
+        X_testing = _safe_indexing(X, testing)
 
         def fit(kappa: float) -> "PartialFairBoosting":
             model = copy.copy(untested).set_params(kappa=kappa)
@@ -404,12 +399,15 @@ class PartialFairBoosting(BinaryClassifier, BaseEstimator):  # type: ignore[misc
 
     def _correct(self, rows: "_Rows", held_out: "_Rows", weighted: bool) -> None:
         """Learn the group from the features, and fit the linear function on the rows held out."""
-        from lightgbm import LGBMClassifier
+        import lightgbm
 
-        settings = self._settings()
-        threads = settings.pop("num_threads")
-        trees = LGBMClassifier(n_estimators=self.n_estimators, n_jobs=threads, **settings)
-        self.group_estimator_ = trees.fit(rows.X, rows.codes, sample_weight=rows.weight if weighted else None)
+        settings = {name: value for name, value in self._settings().items() if name not in _OF_LABELS}
+        settings.setdefault("n_jobs", settings.pop("num_threads"))
+        trees = lightgbm.LGBMClassifier(n_estimators=self.n_estimators, **settings)
+        try:
+            self.group_estimator_ = trees.fit(rows.X, rows.codes, sample_weight=rows.weight if weighted else None)
+        except lightgbm.basic.LightGBMError as error:
+            raise InputError(f"LightGBM refuses to learn the group: {error}; check params") from error
         columns = corrected_columns(self._raw(held_out.X), trees.predict_proba(held_out.X))
         groups = np.asarray(self.groups_)[held_out.codes]
         fit_correction(self, columns, held_out.y, groups, held_out.weight if weighted else None)
@@ -470,6 +468,8 @@ _ROUNDS = {
     "num_boost_round", "n_estimators", "max_iter",
 }  # fmt: skip
 """What LightGBM takes for the number of trees, which is a setting of the estimator."""
+_OF_LABELS = ("objective", "metric", "num_class", "scale_pos_weight", "is_unbalance")
+"""What in ``params`` is about the labels, and not for the trees that learn the group."""
 
 
 @dataclass(frozen=True, eq=False)
