@@ -61,7 +61,13 @@ def wait_until(browser: Any, holds: Callable[[], Any], seconds: float = 30) -> N
 
 
 def sheets(browser: Any, size: tuple[float, float]) -> int:
-    """Return the number of pages that the open page is printed on, on paper of a width and height in inches."""
+    """Return the number of pages that the open page is printed on, on paper of a width and height in inches.
+
+    On a busy machine Chromium's print service fails at times ("Printing failed"); the page is then printed again.
+    """
     options = {"paperWidth": size[0], "paperHeight": size[1], "preferCSSPageSize": False, "printBackground": True}
-    printed = base64.b64decode(browser.execute_cdp_cmd("Page.printToPDF", options)["data"])
+    refused = importlib.import_module("selenium.common.exceptions").WebDriverException
+    wait = importlib.import_module("selenium.webdriver.support.wait").WebDriverWait(browser, 120, 2, [refused])
+    answer = wait.until(lambda driver: driver.execute_cdp_cmd("Page.printToPDF", options))
+    printed = base64.b64decode(answer["data"])
     return len(re.findall(rb"/Type\s*/Page\b", printed))

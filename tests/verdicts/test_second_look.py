@@ -41,16 +41,17 @@ def project(tmp_path, monkeypatch):
     return tmp_path
 
 
-def collect(project, config, leads):
-    """Write collected tables of all runs of a grid, with the leads of idca over its rivals."""
+def collect(project, config, leads, experiment="psp"):
+    """Write collected tables of all runs of an experiment, with the leads of idca over its rivals."""
 
     def shift(job, fairness):
         lead = leads.get(job.algorithm, 0.0)
-        return -lead + 2e-3 * np.random.default_rng([job.seed, len(job.algorithm)]).normal()
+        return -lead + 2e-3 * np.random.default_rng([job.seed, len(job.algorithm + experiment)]).normal()
 
     metrics = context(config, shift).results.metrics
+    metrics = metrics[metrics.experiment == experiment]
     runs = metrics[["experiment", "dataset", "algorithm", "kappa", "seed", "status"]].drop_duplicates()
-    folder = project / "reports" / "psp"
+    folder = project / "reports" / experiment
     folder.mkdir(parents=True, exist_ok=True)
     metrics.to_parquet(folder / "metrics.parquet")
     runs.to_parquet(folder / "runs.parquet")
@@ -67,6 +68,25 @@ def test_methods_of_an_open_comparison_take_more_seeds_and_no_others(project):
     seeds = {name: load_config("params.yaml").seeds("psp", "a9a", name) for name in ("idca", "group_auc", "alm")}
     assert seeds == {"idca": [*range(15)], "group_auc": [*range(5)], "alm": [*range(5)]}
     assert load_config("params.yaml").seeds("psp", "bank", "idca") == [*range(5)]
+
+
+def test_a_claim_that_is_not_central_may_take_a_second_look(project):
+    """Table 3 compares an interval with the full range: the side in another experiment takes the seeds, too."""
+    content = yaml.safe_load((project / "params.yaml").read_text())
+    model = content["experiments"]["psp"]
+    content["experiments"]["psp_full"] = model | {"runs": {"a9a": model["runs"]["a9a"]}}
+    (project / "params.yaml").write_text(yaml.safe_dump(content, sort_keys=False))
+    settings = {"central": False, "against": [{"experiment": "psp_full"}], "family": ""}
+    path = project / "papers" / "invented" / "claims.yaml"
+    path.write_text(yaml.safe_dump([CLAIM | settings]))
+    config = load_config("params.yaml")
+    for name in ("psp", "psp_full"):
+        collect(project, config, {"idca": -5e-4 if name == "psp" else 0.0}, name)
+    assert second_look.open_cells(config, "invented") is None, "no claim asks for a second look"
+    path.write_text(yaml.safe_dump([CLAIM | settings | {"second_look": True}]))
+    names = ("idca", "unconstrained")
+    cells = {(experiment, "a9a", name) for experiment in ("psp", "psp_full") for name in names}
+    assert second_look.open_cells(config, "invented") == cells - {("psp_full", "a9a", "unconstrained")}
 
 
 def test_the_second_look_changes_nothing_of_the_first(project):

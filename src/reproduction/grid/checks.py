@@ -172,6 +172,10 @@ def _check_experiment(config: "Config", name: str) -> None:
     if experiment.between and experiment.between not in params.experiments:
         hint = plugins.did_you_mean(experiment.between, params.experiments)
         raise ConfigError(f"{where}.between: unknown experiment {experiment.between!r}; {hint}")
+    for dataset in experiment.more_seeds:
+        if dataset not in experiment.runs:
+            hint = plugins.did_you_mean(dataset, experiment.runs)
+            raise ConfigError(f"{where}.more_seeds: the experiment has no dataset {dataset!r}; {hint}")
     checks: list[Callable[[], object]] = [
         partial(_check_plugin, "constraints", experiment.constraint, f"{where}.constraint"),
         partial(_check_choices, experiment, where),

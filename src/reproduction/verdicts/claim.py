@@ -123,6 +123,9 @@ class Claim(StrictModel):
         "claim", description="a question is ours, and never counts for the paper"
     )
     central: bool = Field(False, description="whether the paper's verdict rests on it")
+    second_look: bool = Field(
+        False, description="whether it takes a second look where it is open, as a central claim does"
+    )
     exhibit: str = Field("", description="exhibit that shows it")
     test: TestName = Field(description="what decides it")
     method: str = Field("", description="what the sentence is about")
@@ -184,6 +187,8 @@ class Claim(StrictModel):
             raise ValueError(f"test {self.test} needs {', '.join(missing)}")
         if self.central and self.kind == "question":
             raise ValueError("a question is ours and cannot be central to the paper")
+        if self.second_look and self.table is not None:
+            raise ValueError("a claim about the numbers of an exhibit takes no second_look")
         if self.central and self.concession:
             raise ValueError("a concession is no claim, and cannot be central to the paper")
         if fault := fault_of_readings(self):
@@ -222,6 +227,11 @@ class Claim(StrictModel):
     def sentence_id(self) -> str:
         """Return the id of the sentence with which the claim is counted: its own, or that of ``part_of``."""
         return self.part_of or self.id
+
+    @property
+    def is_sequential(self) -> bool:
+        """Whether a comparison takes more seeds where its first ones leave it open, at the levels of two looks."""
+        return self.central or self.second_look
 
     @property
     def needs_readings(self) -> bool:

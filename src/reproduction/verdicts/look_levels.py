@@ -11,13 +11,13 @@ from reproduction.verdicts.sample import GridCell
 def alpha(evidence: Evidence[Any], claim: Claim, cell: GridCell, side: ComparisonSide | None) -> float:
     """Return the one-sided level at which a comparison is decided.
 
-    A comparison of a central claim whose experiment has ``more_seeds`` on the dataset is looked at twice, and the error
-    is spent by O'Brien and Fleming's boundaries: that of the first look while a side has its first seeds alone, then
+    A comparison whose claim takes a second look is looked at twice where its experiment has ``more_seeds``. The error is
+    spent by O'Brien and Fleming's boundaries: that of the first look while a side has its first seeds alone, then
     the last.
     """
     once, config = (1 - evidence.results.level) / 2, evidence.config
     experiment = config.experiments.get(cell.experiment)
-    if not claim.central or side is None or experiment is None or cell.dataset not in experiment.more_seeds:
+    if not claim.is_sequential or side is None or experiment is None or cell.dataset not in experiment.more_seeds:
         return once
     first_seeds = config.at_first_look().seeds(cell.experiment, cell.dataset)
     fraction = len(first_seeds) / (len(first_seeds) + len(experiment.more_seeds[cell.dataset]))

@@ -1,10 +1,10 @@
 """The second look: which cells of the grid take more seeds, decided from the tables of the first.
 
 The rule, fixed before any run of the present protocol: a method takes the ``more_seeds`` of an experiment on a dataset
-if a comparison of a central claim that it is a side of is open there after the first seeds. A comparison is open unless
-its claim holds or fails, under the main reading and corrected within its family, at the level of the first look
-(:mod:`reproduction.verdicts.look_levels`). The experiments with models between (``between``) take the seeds with it.
-Only rows of the first seeds are read, so that the answer is the same after the second look as before it.
+if a comparison that it is a side of is open there after the first seeds. Such comparisons are those of central claims
+and of claims that say ``second_look``. A comparison is open unless its claim holds or fails, under the main reading and
+corrected within its family, at the level of the first look (:mod:`reproduction.verdicts.look_levels`). The experiments
+with models between (``between``) take the seeds with it. Only rows of the first seeds are read, so that the answer is the same after the second look as before it.
 """
 
 from pathlib import Path
@@ -20,7 +20,8 @@ from reproduction.verdicts.results import Results
 
 DECIDED = ("holds", "fails", "dominated")
 RULE = (
-    "a cell is open while a central comparison is undecided at O'Brien and Fleming's first boundary; first seeds alone"
+    "a cell is open while a comparison of a central claim, or of one with second_look, is undecided at O'Brien and "
+    "Fleming's first boundary; first seeds alone"
 )
 
 
@@ -46,7 +47,7 @@ def update(config: Config, root: Path = Path()) -> list[str]:
 def open_cells(config: Config, paper: str, root: Path = Path()) -> frozenset[looks.Cell] | None:
     """Return the cells that take more seeds; ``None`` before the first look is complete."""
     first_config = config.at_first_look()
-    claims = [claim for claim in load(paper, root) if claim.central and claim.table is None and not claim.absent]
+    claims = [claim for claim in load(paper, root) if claim.is_sequential and claim.table is None and not claim.absent]
     sequential = [claim for claim in claims if any(_has_more(config, name) for name in _experiments(config, claim))]
     names = list(dict.fromkeys(name for claim in sequential for name in _experiments(config, claim)))
     if not sequential or not {*names} <= {*config.experiments}:
