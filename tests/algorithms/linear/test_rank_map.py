@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from partialfair.algorithms.linear.rank_map import _Quantiles, fit_rank_map, padded
+from partialfair.algorithms.linear.rank_map import _joined, _Quantiles, _Tubes, fit_rank_map, padded
 from partialfair.data.intervals import Interval
 from partialfair.errors import ConfigError
 from partialfair.models.stored import load_model
@@ -143,3 +143,19 @@ def test_a_looser_kappa_moves_scores_less_and_is_used(seed: int, pairs: list[tup
         if found.least is None:
             assert moved <= 1.02 * before
             before = min(before, moved)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_tied_scores_take_the_widest_tube_within_kappa(seed: int) -> None:
+    """Ties make the gap jump; a step of the half width passed tubes that use up to twice as much of kappa."""
+    random = np.random.default_rng(seed)
+    sizes = random.integers(60, 1500, random.integers(2, 6))
+    parts = [random.normal(size=size) * random.uniform(0.4, 2) + random.normal() for size in sizes]
+    scores, group = np.round(np.concatenate(parts) * 8) / 8, np.repeat(np.arange(sizes.size), sizes)
+    interval, kappa, names = Interval.of([(0.05, 0.3)]), 0.12, tuple(map(str, range(sizes.size)))
+    fitted = fit_rank_map(scores, group, names, interval=interval, kappa=kappa)
+    quantiles = [_Quantiles.from_scores(scores[group == k]) for k in range(sizes.size)]
+    tubes = _Tubes(quantiles, sizes / sizes.sum(), padded(interval.first, 1 / np.sqrt(sizes.min())))
+    knots = [tubes.knots(half) for half in np.linspace(0, kappa / 2, 101)]
+    gaps = [gap(_joined(maps, names).apply(scores, group), group, [(0.05, 0.3)]) for maps in knots]
+    assert fitted.gap <= kappa and fitted.gap >= min(max(g for g in gaps if g <= kappa), 0.9 * kappa) - 1e-9

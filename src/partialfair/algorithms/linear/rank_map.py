@@ -6,6 +6,7 @@ own order; nothing is fitted again.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import itemgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +25,9 @@ OPENING = 0.95
 NARROWINGS = 40
 SHORTENED = 0.95
 """Of a half width, at most so much is kept by the next one: a gap that lies just above kappa would else keep all."""
+USED = 0.9
+"""A tube whose gap is this share of kappa is wide enough; below it, wider ones are tried, BISECTIONS at most."""
+BISECTIONS = 8
 LEAST_SLOPE = 1e-9
 """Of a map, where rows of all other groups share one score."""
 
@@ -65,7 +69,9 @@ def fit_rank_map(
     at the mean's scores at ranks ``r + h`` and ``r - h`` with ``2 h = kappa``, so that no two groups' ranks differ by
     more than ``2 h`` at any threshold. Outside the interval the bounds open gradually. The gap is then measured, and h
     reduced by .55 of what exceeds kappa and by 5% at least (ties and the distance of knots add a little), up to
-    :data:`NARROWINGS` times; after that h is 0. The widest of these tubes whose gap is within kappa is taken. Scores
+    :data:`NARROWINGS` times; after that h is 0. Where the first gap within kappa is below :data:`USED` of it, h is
+    bisected between the last two. The widest of these tubes whose gap is within kappa is taken. Tied rows stay tied, so
+    the gap jumps by a tie's share, and the widest tube may use less of kappa. Scores
     whose gap is within kappa as they are, or is not made smaller by any of these maps, stay as they are.
 
     Args:
@@ -97,21 +103,37 @@ def fit_rank_map(
     length = measure(pairs) if kappa_scale == "relative" else 1.0
     # quantile functions of all groups are computed once; a tube of another half width only clips them anew
     tubes = _Tubes(quantiles, sizes / sizes.sum(), padded(pairs, pad))
+
+    def tried(half: float) -> tuple[float, RankMap, Vector]:
+        """The gap after the maps of a half width, the maps, and the mapped scores."""
+        mapping = _joined(tubes.knots(half), group_names)
+        mapped = mapping.apply(scores, group)
+        return gap_of(mapped), mapping, mapped
+
     half = kappa * length / 2
     # the scores as they are come first: they stay where kappa is met already, or no map makes the gap smaller
     identical_maps = _unchanged(quantiles, group_names)
     best = (gap_of(unmapped := identical_maps.apply(scores, group)), identical_maps, unmapped)
+    too_wide = half
     for taken in range(NARROWINGS + 1 if best[0] > kappa else 0):
-        knots = tubes.knots(half if taken < NARROWINGS else 0.0)
-        mapping = _joined(knots, group_names)
-        mapped = mapping.apply(scores, group)
-        gap = gap_of(mapped)
-        if gap < best[0]:
-            best = (gap, mapping, mapped)
+        half = half if taken < NARROWINGS else 0.0
+        gap, mapping, mapped = candidate = tried(half)
+        best = min(best, candidate, key=itemgetter(0))
         if gap <= kappa or half == 0:
             break
+        too_wide = half
         # h <- max(min(h - .55 (gap - kappa), .95 h), 0), gaps in shares of rows
         half = max(min(half - 0.55 * (gap - kappa) * length, SHORTENED * half), 0.0)
+    # ties make the gap jump, so that a step may pass the widest tube within kappa by far: it lies between the last two
+    for _ in range(BISECTIONS if half < too_wide else 0):
+        if not best[0] < USED * kappa:
+            break
+        middle = (half + too_wide) / 2
+        candidate = tried(middle)
+        if candidate[0] <= kappa:
+            half, best = middle, max(best, candidate, key=itemgetter(0))
+        else:
+            too_wide = middle
     tied = max((group_quantiles.largest_tie, k) for k, group_quantiles in enumerate(quantiles))
     return FittedMap(best[1], best[2], best[0], best[0] if best[0] > kappa else None, tied)
 
