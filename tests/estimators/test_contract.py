@@ -8,6 +8,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 import sklearn
+from packaging.version import Version
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
@@ -77,7 +78,8 @@ def test_groups_are_routed_through_a_pipeline_and_a_grid_search(rows: Any) -> No
         search = GridSearchCV(pipeline, {"partialfairclassifier__kappa": [0.05, np.inf]}, cv=2)
         search.fit(rows.X, rows.y, sensitive_features=rows.group)
         assert set(search.cv_results_["param_partialfairclassifier__kappa"]) == {0.05, np.inf}
-        assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+        if Version(sklearn.__version__) >= Version("1.8"):  # earlier ones do not route to a pipeline's score
+            assert np.isfinite(search.cv_results_["mean_test_score"]).all()
         labels = search.best_estimator_.predict(rows.X, sensitive_features=rows.group)
     assert set(labels) == {"no", "yes"}
     chosen = search.best_estimator_[-1]

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from partialfair.data.frames import to_pandas
+from partialfair.data.exchange import to_pandas
 from partialfair.data.groups import check_names, codes_for, group_labels, text_of
 from partialfair.errors import DataError
 from partialfair.plugins import nearest

@@ -20,7 +20,7 @@ from partialfair.algorithms.linear.rank_map import fit_rank_map
 from partialfair.algorithms.measure import OK
 from partialfair.constraints.family import built
 from partialfair.constraints.program import HingeProgram
-from partialfair.data.frames import to_pandas
+from partialfair.data.exchange import to_pandas
 from partialfair.data.intake import MISSING
 from partialfair.data.intervals import FULL, Interval
 from partialfair.errors import ConfigError

@@ -18,7 +18,7 @@ from partialfair.algorithms.linear.alm import ALGORITHM
 from partialfair.algorithms.linear.problem import Point
 from partialfair.algorithms.measure import FAILED, OK, Measured, measure
 from partialfair.data.dataset import Dataset
-from partialfair.data.frames import to_pandas
+from partialfair.data.exchange import to_pandas
 from partialfair.data.intake import MISSING
 from partialfair.data.intervals import FULL
 from partialfair.estimators.binary_classifier import BinaryClassifier

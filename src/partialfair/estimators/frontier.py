@@ -17,7 +17,7 @@ from partialfair.algorithms.contract import Fit, Task
 from partialfair.algorithms.linear.certificate import LinearPoint
 from partialfair.algorithms.linear.problem import Point
 from partialfair.algorithms.measure import Measured
-from partialfair.data.frames import to_pandas
+from partialfair.data.exchange import to_pandas
 from partialfair.estimators.classifier import PartialFairClassifier
 from partialfair.estimators.inputs import (
     InputError,

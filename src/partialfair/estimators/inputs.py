@@ -16,7 +16,7 @@ from partialfair.algorithms.contract import Settings, Task
 from partialfair.constraints.program import HingeProgram
 from partialfair.data import intake
 from partialfair.data.dataset import Dataset, Matrix
-from partialfair.data.frames import to_pandas
+from partialfair.data.exchange import to_pandas
 from partialfair.data.intervals import bounds, for_groups, format_interval
 from partialfair.errors import DataError, PartialFairError
 

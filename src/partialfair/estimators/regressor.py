@@ -19,7 +19,7 @@ from partialfair.algorithms.measure import OK
 from partialfair.algorithms.regression.grid_parity import GridParity
 from partialfair.algorithms.regression.quantile_maps import QuantileMaps, even_lots, sampling_band, weighted_distance
 from partialfair.data import intake
-from partialfair.data.frames import to_pandas
+from partialfair.data.exchange import to_pandas
 from partialfair.data.groups import text_of
 from partialfair.data.predictions import Predictions
 from partialfair.data.weights import rows_counted

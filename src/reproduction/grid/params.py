@@ -134,7 +134,7 @@ class ExperimentModel(StrictModel):
     )
     seeds: Seeds | None = Field(None, description="seeds, if not the common ones")
     more_seeds: dict[str, Seeds] = Field(
-        {}, description="by dataset, seeds of a second look, taken where a claim that has two looks is open at the first"
+        {}, description="by dataset, seeds of a second look, taken where a claim with two looks is open at the first"
     )
     between: str = Field(
         "", description="experiment whose tolerances lie far apart and have these models of ours between them"
