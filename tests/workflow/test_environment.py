@@ -215,7 +215,7 @@ def test_what_ci_demands_is_not_skipped(monkeypatch: pytest.MonkeyPatch, tmp_pat
 
 
 def test_the_workbench_goes_with_the_library():
-    """Both have one version; of what both need, the workbench admits releases that the library admits, up to the same."""
+    """Both have one version; the workbench admits releases that the library admits, up to the same one."""
     library, workbench = PYPROJECT["project"], WORKBENCH["project"]
     assert (
         workbench["version"] == library["version"] and f"partialfair=={library['version']}" in workbench["dependencies"]

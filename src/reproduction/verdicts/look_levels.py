@@ -11,8 +11,8 @@ from reproduction.verdicts.sample import GridCell
 def alpha(evidence: Evidence[Any], claim: Claim, cell: GridCell, side: ComparisonSide | None) -> float:
     """Return the one-sided level at which a comparison is decided.
 
-    A comparison whose claim takes a second look is looked at twice where its experiment has ``more_seeds``. The error is
-    spent by O'Brien and Fleming's boundaries: that of the first look while a side has its first seeds alone, then
+    A comparison whose claim takes a second look is looked at twice where its experiment has ``more_seeds``. The error
+    is spent by O'Brien and Fleming's boundaries: that of the first look while a side has its first seeds alone, then
     the last.
     """
     once, config = (1 - evidence.results.level) / 2, evidence.config

@@ -4,7 +4,8 @@ The rule, fixed before any run of the present protocol: a method takes the ``mor
 if a comparison that it is a side of is open there after the first seeds. Such comparisons are those of central claims
 and of claims that say ``second_look``. A comparison is open unless its claim holds or fails, under the main reading and
 corrected within its family, at the level of the first look (:mod:`reproduction.verdicts.look_levels`). The experiments
-with models between (``between``) take the seeds with it. Only rows of the first seeds are read, so that the answer is the same after the second look as before it.
+with models between (``between``) take the seeds with it. Only rows of the first seeds are read, so that the answer is
+the same after the second look as before it.
 """
 
 from pathlib import Path
