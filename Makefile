@@ -78,8 +78,8 @@ test-oldest: $(VENV)/.ready  ## the library's tests with the oldest packages tha
 	$(UV) pip compile --quiet --python-version 3.11 --resolution lowest-direct --override .cache/without-torch.txt \
 		--extra convex --extra boosting --extra peers --extra dev --output-file .cache/oldest.txt pyproject.toml
 	$(UV) venv --quiet --clear --python 3.11 .cache/oldest
-	$(UV) pip install --quiet --python .cache/oldest/bin/python -r .cache/oldest.txt $(OLDEST_TOO)
-	$(UV) pip install --quiet --no-deps --python .cache/oldest/bin/python . src/reproduction
+	$(UV) pip install --quiet --no-deps --python .cache/oldest/bin/python -r .cache/oldest.txt . src/reproduction
+	$(UV) pip install --quiet --python .cache/oldest/bin/python $(OLDEST_TOO)
 	$(UV) pip list --quiet --python .cache/oldest/bin/python | grep -E "^(numpy|scipy|pandas|numba|scikit-learn|pyarrow) "
 	PATH="$(CURDIR)/.cache/oldest/bin:$(PATH)" NUMBA_CACHE_DIR=$(CURDIR)/.cache/oldest/numba $(PYTEST) $(LIBRARY:%=tests/%) $(ARGS)
 
