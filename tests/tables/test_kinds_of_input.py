@@ -370,6 +370,12 @@ def test_labels_without_a_known_order_are_refused(entry: str, kind: str) -> None
             LABELLED[entry](values)
 
 
+@pytest.mark.parametrize("name", MODELS)
+def test_a_mapping_is_no_column_of_labels(name: str) -> None:
+    with pytest.raises(ValueError, match="y: a mapping is no column"):
+        fit(name, y=dict(enumerate(Y)))
+
+
 @pytest.mark.parametrize("pair", [("no", "Yes"), ("9", "10")])
 @pytest.mark.parametrize("entry", [name for name in LABELLED if name not in ("score", "PyTorch", "audit_scores")])
 def test_which_of_two_texts_is_positive_is_said_where_it_is_doubtful(entry: str, pair: tuple[str, str]) -> None:
@@ -402,6 +408,7 @@ BAD_WEIGHTS = {
     "negative": (changed(-1.0, column=[1.0] * ROWS), "-1 in row 3 is no weight"),
     "all 0": (np.zeros(ROWS), "no row counts"),
     "times": (pd.to_timedelta(np.ones(ROWS)), "cannot be weights of rows"),
+    "a mapping": (dict.fromkeys(range(ROWS), 1.0), "weights?: a mapping is no column"),
     "several columns": (np.ones((ROWS, 1)), "pass one number per row"),
     "a column that is too short": (np.ones(ROWS - 1), "199"),
 }
@@ -511,7 +518,8 @@ def test_scores_of_another_kind_are_read_or_refused(entry: str) -> None:
         ("cannot be ranked", pd.date_range("2020", periods=ROWS)),
         ("write decimal points for commas", changed("0,5", column=list(map(str, SCORES)))),
         ("would be ties", np.array([2**53 + row % 2 for row in range(ROWS)])),
-        ("a set has no order", set(SCORES)),
+        ("scores: a set has no order", set(SCORES)),
+        ("scores: a mapping is no column", dict(enumerate(SCORES))),
     ):
         with pytest.raises((PartialFairError, ValueError), match=words):
             use(bad)

@@ -25,7 +25,8 @@ def plain_labels(y: Any) -> Any:
     if y is None:
         return y
     rows = isinstance(y, list | tuple) and any(isinstance(row, list | tuple) for row in y)
-    entries, missing = intake.read(np.asarray(y) if rows else y)
+    with value_errors():
+        entries, missing = intake.read(np.asarray(y) if rows else y, "y")
     if entries.ndim == 2 and entries.shape[1] == 1:
         entries, missing = np.asarray(entries)[:, 0], missing[:, 0]
     if entries.ndim != 1:
