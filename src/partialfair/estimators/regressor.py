@@ -318,7 +318,7 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
         """Coefficient of determination of the predictions.
 
         Raises:
-            InputError: the rows of two arguments are in another order, by their indexes, or ``fit`` refuses the weights.
+            InputError: the rows of two arguments are in another order, by their indexes, or weights are refused.
         """
         from sklearn.metrics import r2_score
 
