@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 from partialfair import plugins
@@ -210,6 +211,37 @@ def test_columns_of_texts_and_dates_are_named(model: Any, frame: Any, table: dic
     for born in (pd.Timestamp("2000-01-01"), pd.Timedelta("9h")):
         with pytest.raises(InputError, match="column 'born' holds dates or times; turn them into numbers before"):
             model.fit(frame(X.assign(born=born)), table["y"], **rest)
+
+
+WRONG_INTERVALS = {
+    "set": {(0, 0.5)},
+    "range": range(2),
+    "frame": pd.DataFrame({"a": [0], "b": [0.5]}),
+    "arrays": [(np.array(0.0), np.array(0.5))],
+    "truth": [(False, True)],
+}
+
+
+@pytest.mark.parametrize("kind", WRONG_INTERVALS)
+@pytest.mark.parametrize("model", CLASSIFIERS, ids=lambda model: type(model).__name__)
+def test_what_is_no_list_of_pairs_is_no_interval(model: Any, kind: str, table: dict[str, Any]):
+    model = clone(model).set_params(interval=WRONG_INTERVALS[kind])
+    with pytest.raises(InputError, match="interval is (.|\n)*; use a list of pairs of numbers"):
+        model.fit(table["X"], table["y"], sensitive_features=table["groups"]["female"])
+    with pytest.raises(InputError, match="kappa is a number beyond double precision"):
+        model.set_params(interval=None, kappa=10**400).fit(table["X"], table["y"], sensitive_features=table["X"][:, 0])
+
+
+@pytest.mark.parametrize("model", CLASSIFIERS, ids=lambda model: type(model).__name__)
+def test_a_score_reads_labels_and_weights_as_fit_does(model: Any, table: dict[str, Any]):
+    X, y, groups = table["X"], table["y"], table["groups"]["female"]
+    model = clone(model).fit(X, y, sensitive_features=groups)
+    for weights, words in ((-np.ones(ROWS), "is no weight"), (["a"] * ROWS, "is not a finite number")):
+        with pytest.raises(InputError, match=f"sample_weight: .* {words}"):
+            model.score(X, y, weights, sensitive_features=groups)
+    with pytest.raises(InputError, match="y: the label 'other' in row 0 is none of those of fit"):
+        model.score(X, ["other"] * ROWS, sensitive_features=groups)
+    assert model.score(X, y, 2, sensitive_features=groups) == np.mean(model.predict(X, sensitive_features=groups) == y)
 
 
 @pytest.mark.parametrize("model", CLASSIFIERS, ids=lambda model: type(model).__name__)

@@ -160,6 +160,20 @@ def test_labels_may_be_one_column(make_rows: Any, kind: str, uses_group: bool) -
     assert np.array_equal(*found)
 
 
+class TwoColumns(LogisticRegression):  # type: ignore[misc]
+    """A classifier that gives a score for each of its two classes."""
+
+    def decision_function(self, X: Any) -> Any:
+        return np.column_stack([-super().decision_function(X), super().decision_function(X)])
+
+
+def test_a_classifier_of_several_scores_per_row_is_refused(make_rows: Any) -> None:
+    rows = make_rows(600)
+    model = PartialFairPostProcessor(TwoColumns().fit(rows.X, rows.y), BOTTOM, prefit=True)
+    with pytest.raises(InputError, match=r"decision_function has shape \(600, 2\) for 600 rows"):
+        model.fit(rows.X, rows.y, sensitive_features=rows.group)
+
+
 def test_maps_of_scores_forget_the_classifier(make_rows: Any) -> None:
     rows = make_rows(600)
     model = PartialFairPostProcessor(interval=BOTTOM, kappa=0.5).fit(rows.X, rows.y, sensitive_features=rows.group)

@@ -80,6 +80,19 @@ def test_ranks_that_equal_scores_carry_over_the_interval_are_counted() -> None:
     assert bound > 0.4  # all rows of one group are accepted at once
 
 
+@pytest.mark.parametrize("interval", [None, [(0.8, 1.0)], [(0.3, 0.6)]])
+@pytest.mark.parametrize("confidence", [None, 0.95])
+def test_equal_scores_have_a_band_wherever_the_interval_lies(interval: Any, confidence: float | None) -> None:
+    """No rank lies inside: all other thresholds are read, and the lower end of the tie, below which rows may lie."""
+    model = PartialFairPostProcessor(interval=interval, kappa=0.6, confidence=confidence)
+    model.fit_scores(np.ones(200), sensitive_features=["a", "b"] * 100)
+    assert model.status_ == "ok" and model.train_violation_ == 0
+    shares = stats.beta(100, 1).rvs((20_000, 2), random_state=0)  # of the population at least as high, a group each
+    low, high = (0.8, 1.0) if interval is None else interval[0]
+    gap = np.quantile((1 - np.clip(shares, low, high).min(axis=1) - (1 - high)) / (high - low), 0.95)
+    assert model.sampling_band_ == pytest.approx(gap, rel=0.15, abs=0.02)
+
+
 @pytest.mark.parametrize(("hits", "rows"), [(0, 40), (3, 40), (50, 100), (100, 100)])
 def test_ends_of_a_share_are_those_of_scipy(hits: int, rows: int) -> None:
     interval = stats.binomtest(hits, rows).proportion_ci(0.9, method="wilson")

@@ -338,6 +338,40 @@ def test_a_stream_with_groups_makes_nearly_the_maps_of_all_rows() -> None:
     assert stream.shares_ == pytest.approx(whole.shares_)
 
 
+@pytest.mark.filterwarnings("ignore:a group has")
+def test_a_call_that_lacks_a_group_is_not_measured() -> None:
+    X, y, group = drawn(400, 0)
+    model = DemographicParityRegressor(uses_group=True).fit(X, y, sensitive_features=group)
+    with pytest.warns(ConvergenceWarning, match="not measured: a group has no row in this call"):
+        model.partial_fit(X[group == "a"], sensitive_features=group[group == "a"])
+    assert model.status_.startswith("not measured") and np.isnan(model.ks_)
+
+
+@pytest.mark.parametrize("uses_group", [True, False])
+@pytest.mark.parametrize("weight", [0.1, 1e-3, 2.0**40])
+@pytest.mark.filterwarnings("ignore:nothing is constrained")
+def test_equal_weights_are_no_weights(uses_group: bool, weight: float) -> None:
+    X, y, group = drawn(300, 0)
+    plain, weighted = (
+        DemographicParityRegressor(epsilon=0.1, uses_group=uses_group).fit(X, y, sensitive_features=group, **options)
+        for options in ({}, {"sample_weight": np.full(300, weight)})
+    )
+    assert weighted.status_ == OK
+    assert (weighted.ks_, weighted.sampling_band_) == pytest.approx((plain.ks_, plain.sampling_band_))
+
+
+def test_weights_miss_no_tolerance_by_their_unit_and_a_group_of_none_is_named() -> None:
+    X, y, group = drawn(300, 0)
+    weights = np.random.default_rng(0).random(300) + 0.1
+    for unit in (1.0, 1e-6, 1e12):
+        model = DemographicParityRegressor(epsilon=0.1, uses_group=True)
+        assert model.fit(X, y, sensitive_features=group, sample_weight=unit * weights).status_ == OK
+    with pytest.raises(InputError, match="sample_weight: group 'a' has a share of .* too little to be counted"):
+        model.fit(X, y, sensitive_features=group, sample_weight=np.where(group == "a", 1e-7, 1.0))
+    with pytest.raises(InputError, match="sample_weight: -1 in row 0 is no weight"):
+        model.score(X, y, -np.ones(300), sensitive_features=group)
+
+
 def test_kinds_of_prediction_and_tolerances_per_group() -> None:
     X, y, group = drawn(400, 3)
     model = DemographicParityRegressor(epsilon=[0.02, 0.001], tolerance="atom", prediction="mean", random_state=0)
@@ -370,9 +404,10 @@ def test_where_nothing_is_constrained_it_is_the_regressor(uses_group: bool) -> N
         ({"prediction": "median"}, "choose from sample, mean, mode"),
         ({"tolerance": "rank"}, "choose from ks, atom"),
         ({"epsilon": [0.1, 0.1]}, "which only tolerance='atom' takes"),
-        ({"epsilon": -0.1}, "give 0 or a positive number"),
+        ({"epsilon": -0.1}, "use 0 or a positive number"),
         ({"epsilon": [0.1, 0.1, 0.1], "tolerance": "atom"}, "3 entries for 2 groups"),
-        ({"epsilon": "a"}, "epsilon is 'a'; give 0 or a positive number"),
+        ({"epsilon": 10**400}, "epsilon is a number beyond double precision; use 0 or a positive number"),
+        ({"epsilon": "a"}, "epsilon is 'a'; use 0 or a positive number"),
         ({"beta": 0.0}, "beta is 0.0"),
         ({"beta": "a"}, "beta is 'a'; use a positive number"),
         ({"n_half_atoms": 3.5}, "n_half_atoms is 3.5; use a whole number of at least 1"),

@@ -16,11 +16,13 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
+from scipy import sparse
 
 from partialfair.audit import audit_file, audit_scores
 from partialfair.audit.choose import suggest_for_file
 from partialfair.commands.fair_files import Request
 from partialfair.commands.fair_files import fit as fit_of_file
+from partialfair.data import intake
 from partialfair.errors import DataError, PartialFairError
 from partialfair.estimators import (
     DemographicParityRegressor,
@@ -292,6 +294,30 @@ def test_rows_in_another_order_are_refused(entry: str) -> None:
     use(plain, with_index(SHUFFLED + 5000))  # the default index beside labels: as X_test and predictions have them
 
 
+KINDS_OF_INDEX = {
+    "two levels": pd.MultiIndex.from_arrays([range(ROWS), range(ROWS)]),
+    "three levels": pd.MultiIndex.from_arrays([range(ROWS)] * 3),
+    "categories": pd.CategoricalIndex([f"c{row}" for row in range(ROWS)]),
+    "texts": pd.Index([f"t{row}" for row in range(ROWS)]),
+    "periods": pd.period_range("2020", periods=ROWS, freq="D"),
+    "default": pd.RangeIndex(ROWS),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS_OF_INDEX)
+@pytest.mark.parametrize("other", KINDS_OF_INDEX)
+def test_indexes_of_different_kinds_have_no_label_in_common(kind: str, other: str) -> None:
+    intake.in_one_order(scores=series(SCORES, KINDS_OF_INDEX[kind]), groups=series(GROUPS, KINDS_OF_INDEX[other]))
+
+
+def test_categories_of_another_order_are_compared() -> None:
+    labels = [f"c{row}" for row in range(ROWS)]
+    forth, back = pd.CategoricalIndex(labels), pd.CategoricalIndex(labels, categories=labels[::-1])
+    intake.in_one_order(scores=series(SCORES, forth), groups=series(GROUPS, back))
+    with pytest.raises(DataError, match="groups: row 0 has the index 'c199', and 'c0' in scores"):
+        intake.in_one_order(scores=series(SCORES, forth), groups=series(GROUPS, pd.CategoricalIndex(labels[::-1])))
+
+
 LABELLED: dict[str, Callable[[Any], Any]] = {
     "audit_scores": lambda y: audit_scores(SCORES, GROUPS, y, confidence_intervals=False),
     **{f"{name}.fit": lambda y, name=name: fit(name, y=y) for name in MODELS if name != "regressor"},
@@ -363,11 +389,18 @@ def test_labels_without_a_known_order_are_refused(entry: str, kind: str) -> None
     column = np.empty(ROWS, object)
     for row, label in enumerate(Y):
         column[row] = NO_LABELS[kind][label]
-    for values in (column, column.tolist()):
+    spans = np.array(Y, "timedelta64[D]") if kind == "dates" else column
+    for values in (column, column.tolist(), spans):
         with pytest.raises(
             (PartialFairError, ValueError), match=r"a label is a text|some labels are texts|infinity|Complex data"
         ):
             LABELLED[entry](values)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_mapping_is_no_column_of_labels(name: str) -> None:
+    with pytest.raises(ValueError, match="y: a mapping is no column"):
+        fit(name, y=dict(enumerate(Y)))
 
 
 @pytest.mark.parametrize("pair", [("no", "Yes"), ("9", "10")])
@@ -402,6 +435,7 @@ BAD_WEIGHTS = {
     "negative": (changed(-1.0, column=[1.0] * ROWS), "-1 in row 3 is no weight"),
     "all 0": (np.zeros(ROWS), "no row counts"),
     "times": (pd.to_timedelta(np.ones(ROWS)), "cannot be weights of rows"),
+    "a mapping": (dict.fromkeys(range(ROWS), 1.0), "weights?: a mapping is no column"),
     "several columns": (np.ones((ROWS, 1)), "pass one number per row"),
     "a column that is too short": (np.ones(ROWS - 1), "199"),
 }
@@ -464,6 +498,28 @@ def test_rows_that_lack_a_label_or_a_weight_are_left_out_with_all_they_have(name
     )
 
 
+VIEWS: dict[str, dict[str, Any]] = {
+    "coordinates": {"X": sparse.coo_matrix(X)},
+    "blocks": {"X": sparse.bsr_array(X)},
+    "views of text": {"sensitive_features": pa.array(GROUPS, pa.string_view())},
+    "a view of a dictionary": {"sensitive_features": dict(enumerate(GROUPS)).values()},
+    "weights in a view": {"sample_weight": dict(enumerate(np.ones(ROWS))).values()},
+}
+
+
+@pytest.mark.parametrize("kind", VIEWS)
+@pytest.mark.parametrize("name", ["classifier", "post-processor"])
+def test_rows_can_be_left_out_of_what_is_read_otherwise(name: str, kind: str) -> None:
+    passed = {"X": X, "y": Y, "sensitive_features": GROUPS} | VIEWS[kind]
+    expected = MODELS[name]().fit(**passed).predict(X, sensitive_features=GROUPS)
+    dropped = MODELS[name]().set_params(missing="drop").fit(**passed)
+    np.testing.assert_array_equal(dropped.predict(X, sensitive_features=GROUPS), expected)
+    with pytest.raises(ValueError, match="X is a dict of columns; pass a dataframe"):
+        dropped.fit({"x": SCORES}, Y, sensitive_features=GROUPS)
+    with pytest.raises(ValueError, match="sample_weight: inf in row 3 .*; pass finite numbers"):
+        dropped.fit(X, Y, sensitive_features=GROUPS, sample_weight=changed(np.inf, column=[1.0] * ROWS))
+
+
 def test_maps_are_made_without_the_rows_that_lack_a_score() -> None:
     scores, kept = changed(None, 3, SCORES.tolist()), np.setdiff1d(np.arange(ROWS), 3)
     dropped = PartialFairPostProcessor(interval=INTERVAL, missing="drop").fit_scores(scores, sensitive_features=GROUPS)
@@ -509,9 +565,12 @@ def test_scores_of_another_kind_are_read_or_refused(entry: str) -> None:
         ("'high' in row 3 is not a .*number", changed("high", column=SCORES)),
         ("cannot be ranked", SCORES + 1j),
         ("cannot be ranked", pd.date_range("2020", periods=ROWS)),
+        ("'--inf' in row 3 is not a .*number", changed("--inf", column=list(map(str, SCORES)))),
+        ("scores: a decimal is Decimal", changed(Decimal("sNaN"), column=SCORES)),
         ("write decimal points for commas", changed("0,5", column=list(map(str, SCORES)))),
         ("would be ties", np.array([2**53 + row % 2 for row in range(ROWS)])),
-        ("a set has no order", set(SCORES)),
+        ("scores: a set has no order", set(SCORES)),
+        ("scores: a mapping is no column", dict(enumerate(SCORES))),
     ):
         with pytest.raises((PartialFairError, ValueError), match=words):
             use(bad)

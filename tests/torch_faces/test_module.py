@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.metrics import log_loss
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -287,6 +288,7 @@ def test_inputs_are_those_of_the_first_fit() -> None:
         (lambda X: X.assign(b="text"), "X: column 'b': 'text' in row 0 is not a finite number"),
         (lambda X: np.where(X > 2, np.nan, X), r"X: row \d+ has a missing or infinite number"),
         (lambda X: np.ma.array(X, mask=X > 2), r"X: the value in row \d+ is masked"),
+        (lambda X: sparse.csr_array(X.to_numpy()), r"X: a csr_array of SciPy is no array .* pass X.toarray\(\)"),
         (lambda X: X.to_numpy().astype(str), "X: values of type .* cannot be read as numbers"),
     ],
 )

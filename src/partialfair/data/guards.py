@@ -120,7 +120,7 @@ def _codes(values: Any, name: str) -> Any:
     """Return the codes from 0 on of codes or names."""
     array = values
     if not _is_plain(values, "iu"):
-        array, missing = intake.read(values)
+        array, missing = intake.read(values, name)
         if array.ndim != 1:
             raise DataError(f"{name}: {array.ndim} dimensions; pass one group per row")
         intake.refuse_missing(missing, name, values, "drop such rows")

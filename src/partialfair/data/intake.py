@@ -20,7 +20,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, time, timedelta
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from itertools import combinations
 from numbers import Real
 from typing import Any
@@ -217,31 +217,33 @@ def columns(source: Any, subject: str) -> dict[str, Any]:
     return named
 
 
-def read(values: Any) -> tuple[Any, NDArray[np.bool_]]:
+def read(values: Any, subject: str) -> tuple[Any, NDArray[np.bool_]]:
     """Return a column as an array or a pandas series, and which entries (n,) are missing; texts are not looked at.
 
     A list keeps the types of its entries.
 
     Raises:
-        DataError: a set, whose values have no order, or an index of several levels.
+        DataError: ``subject`` is a set, whose values have no order, a mapping, or an index of several levels.
     """
     import pandas as pd
 
     if isinstance(values, set | frozenset):
-        raise DataError("a set has no order by which its values belong to rows; pass a list")
+        raise DataError(f"{subject}: a set has no order by which its values belong to rows; pass a list")
+    if isinstance(values, Mapping):
+        raise DataError(f"{subject}: a mapping is no column; pass the list of its values in the order of the rows")
     if isinstance(values, pd.MultiIndex):
-        raise DataError(f"an index of {values.nlevels} levels is no column; pass them as columns (to_frame)")
+        raise DataError(f"{subject}: an index of {values.nlevels} levels is no column; pass them as columns (to_frame)")
     if hasattr(values, "detach"):  # a tensor that derivatives are taken of
         values = values.detach().cpu()
 
     if np.ma.isMaskedArray(values):
         masked = np.ma.getmaskarray(values)
         plain = np.ma.getdata(values)
-        return plain, masked | np.asarray(pd.isna(plain))
+        return plain, masked | _absent(plain, subject)
     if isinstance(values, pd.Series | pd.Index):
-        return pd.Series(values).reset_index(drop=True), np.asarray(pd.isna(values))
+        return pd.Series(values).reset_index(drop=True), _absent(values, subject)
     if isinstance(values, pd.api.extensions.ExtensionArray):
-        return pd.Series(values), np.asarray(pd.isna(values))
+        return pd.Series(values), _absent(values, subject)
     if isinstance(values, np.ndarray):
         array = values
     elif hasattr(values, "__array__") or not hasattr(values, "__len__") or isinstance(values, str | bytes):
@@ -250,7 +252,7 @@ def read(values: Any) -> tuple[Any, NDArray[np.bool_]]:
         array = _of_list(values)
     if not array.dtype.isnative:
         array = array.astype(array.dtype.newbyteorder("="))
-    return array, np.asarray(pd.isna(array)) if array.ndim else np.zeros(0, np.bool_)
+    return array, _absent(array, subject) if array.ndim else np.zeros(0, np.bool_)
 
 
 def levels(name: str, values: Any, subject: str, null_texts: Iterable[str] = NULL_TEXTS) -> Levels:
@@ -267,7 +269,7 @@ def levels(name: str, values: Any, subject: str, null_texts: Iterable[str] = NUL
     """
     import pandas as pd
 
-    array, missing = read(values)
+    array, missing = read(values, subject)
     if array.ndim != 1:
         raise DataError(f"{subject}: column {name!r} has {array.ndim} dimensions; pass one value per row")
     where = subject if name == subject else f"{subject}: column {name!r}"
@@ -301,7 +303,7 @@ def is_missing(value: Any, null_texts: Iterable[str] = NULL_TEXTS) -> bool:
 
 def holds_dates(values: Any) -> bool:
     """Tell whether a column holds dates or times, whatever type they have."""
-    array, missing = read(values)
+    array, missing = read(values, "a column")
     if getattr(array.dtype, "kind", "O") in "mM":
         return True
     present = np.asarray(array, object)[~missing] if _is_objects(array) else ()
@@ -512,7 +514,7 @@ def check_labels(values: Sequence[Any], subject: str) -> None:
         DataError: naming the first such label.
     """
     for value in values:
-        number = isinstance(value, Real | Decimal | np.bool_)
+        number = isinstance(value, Real | Decimal | np.bool_) and not isinstance(value, np.timedelta64)
         if not (isinstance(value, str) or (number and np.isfinite(float(value)))):
             raise DataError(
                 f"{subject}: the label {value!r} is of type {type(value).__name__}, and a label is a text, a finite "
@@ -563,7 +565,7 @@ def numbers(
     Raises:
         DataError: several dimensions, no rows, dates or complex numbers, or an entry that is no finite number.
     """
-    array, missing = read(values)
+    array, missing = read(values, subject)
     if array.ndim != 1 or not array.size:
         raise DataError(f"{subject}: shape {array.shape}; pass one number per row, and at least one row")
     kind = getattr(array.dtype, "kind", "O")
@@ -679,9 +681,11 @@ def in_one_order(**sources: Any) -> None:
     """
     indexed = [(name, index) for name, source in sources.items() for index in _indexes(source)]
     for (name, earlier), (other_name, later) in combinations(indexed, 2):
+        default = [_is_default(index) for index in (earlier, later)]
+        if earlier.dtype != later.dtype or earlier.nlevels + later.nlevels > 2:  # which pandas does not compare
+            earlier, later = (index.to_flat_index().astype(object) for index in (earlier, later))
         if len(earlier) != len(later) or earlier.equals(later):
             continue
-        default = [_is_default(index) for index in (earlier, later)]
         common = earlier.isin(later)
         if not (common.all() if any(default) else common.any()):
             continue
@@ -764,6 +768,20 @@ def _of_list(values: Any) -> NDArray[Any]:
     return array
 
 
+def _absent(values: Any, subject: str) -> NDArray[np.bool_]:
+    """Return which entries (n,) are missing.
+
+    Raises:
+        DataError: a decimal that cannot be compared.
+    """
+    import pandas as pd
+
+    try:
+        return np.asarray(pd.isna(values))
+    except InvalidOperation as error:
+        raise DataError(f"{subject}: a decimal is Decimal('sNaN'); write None where a value is missing") from error
+
+
 def _is_objects(array: Any) -> bool:
     return isinstance(array.dtype, np.dtype) and array.dtype.kind == "O"
 
@@ -804,7 +822,7 @@ def _number(entry: Any) -> float:
     """Return a number, or a text that reads as one in a decimal system; else NaN."""
     if isinstance(entry, str):
         text = entry.strip().casefold()
-        if not (_NUMBER.fullmatch(text) or text.lstrip("+-") in ("inf", "infinity")):
+        if not (_NUMBER.fullmatch(text) or re.fullmatch("[+-]?inf(inity)?", text)):
             return np.nan
         return float(text)
     try:

@@ -8,7 +8,8 @@ from scipy.special import expit
 from sklearn.base import ClassifierMixin
 
 from partialfair.estimators.inputs import same_rows
-from partialfair.estimators.labels import plain_labels
+from partialfair.estimators.labels import known_labels
+from partialfair.estimators.weights import row_weights
 
 
 class BinaryClassifier(ClassifierMixin):  # type: ignore[misc]
@@ -34,10 +35,10 @@ class BinaryClassifier(ClassifierMixin):  # type: ignore[misc]
         """Return the share of rows whose predicted class is ``y``.
 
         Raises:
-            InputError: the rows of two arguments are in another order, by their indexes.
+            InputError: the rows of two arguments are in another order, by their indexes, or weights or labels that
+                ``fit`` would refuse, or did not see.
         """
-        from sklearn.metrics import accuracy_score
-
         same_rows(X=X, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight)
-        predicted = self.predict(X, sensitive_features=sensitive_features)
-        return float(accuracy_score(plain_labels(y), predicted, sample_weight=sample_weight))
+        labels = self.classes_[known_labels(y, self.classes_)]
+        correct = self.predict(X, sensitive_features=sensitive_features) == labels
+        return float(np.average(correct, weights=row_weights(sample_weight, correct.size)))

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -304,6 +305,8 @@ def complete_rows(
     """
     if missing != "drop":
         return X, y, sensitive_features, sample_weight
+    if not scored:
+        X = as_matrix(features(X))
     absent: dict[str, NDArray[np.bool_]] = {}
     with value_errors():
         if sensitive_features is not None:
@@ -316,8 +319,10 @@ def complete_rows(
             absent["y"] = intake.levels(name, column, "y", intake.MISSING_WORDS["label"]).missing
         if scored:
             absent["scores"] = intake.numbers(X, "scores")[1]
-        if np.ndim(sample_weight) == 1:
-            absent["sample_weight"] = intake.numbers(sample_weight, "sample_weight", use="weights of rows")[1]
+        if sample_weight is not None and not isinstance(sample_weight, Real):
+            absent["sample_weight"] = intake.numbers(
+                sample_weight, "sample_weight", infinite="pass finite numbers", use="weights of rows"
+            )[1]
     rows = _num_samples(X)
     for name, lacking in absent.items():
         if lacking.size != rows:
@@ -326,11 +331,20 @@ def complete_rows(
     if not complete.size:
         raise InputError("every row lacks a group, a label or a weight; fill them in")
     if isinstance(sensitive_features, Mapping):
-        groups: Any = {name: _safe_indexing(column, complete) for name, column in sensitive_features.items()}
+        groups: Any = {name: _of_rows(column, complete) for name, column in sensitive_features.items()}
     else:
-        groups = sensitive_features if sensitive_features is None else _safe_indexing(sensitive_features, complete)
-    weights = _safe_indexing(sample_weight, complete) if "sample_weight" in absent else sample_weight
-    return _safe_indexing(X, complete), y if y is None else _safe_indexing(y, complete), groups, weights
+        groups = _of_rows(sensitive_features, complete)
+    weights = _of_rows(sample_weight, complete) if "sample_weight" in absent else sample_weight
+    return _of_rows(X, complete), _of_rows(y, complete), groups, weights
+
+
+def _of_rows(source: Any, rows: NDArray[np.int64]) -> Any:
+    """Return some rows of a table or a column of any kind; of ``None`` none."""
+    if source is None:
+        return None
+    if not (hasattr(source, "ndim") or hasattr(source, "columns") or isinstance(source, list | tuple)):
+        source, _ = intake.read(source, "a column")
+    return _safe_indexing(source, rows)
 
 
 def same_rows(**columns: Any) -> None:

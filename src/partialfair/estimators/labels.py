@@ -10,6 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import column_or_1d
 
 from partialfair.data import intake
+from partialfair.data.groups import text_of
 from partialfair.estimators.inputs import InputError, value_errors
 
 
@@ -25,7 +26,8 @@ def plain_labels(y: Any) -> Any:
     if y is None:
         return y
     rows = isinstance(y, list | tuple) and any(isinstance(row, list | tuple) for row in y)
-    entries, missing = intake.read(np.asarray(y) if rows else y)
+    with value_errors():
+        entries, missing = intake.read(np.asarray(y) if rows else y, "y")
     if entries.ndim == 2 and entries.shape[1] == 1:
         entries, missing = np.asarray(entries)[:, 0], missing[:, 0]
     if entries.ndim != 1:
@@ -101,6 +103,28 @@ def binary_labels(y: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
         )
     intake.warn_of_order(classes.tolist(), stacklevel=4)
     return classes, codes == 1
+
+
+def known_labels(y: Any, classes: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the places (n,) of labels among the two of ``fit``; an equal number or text is the same label.
+
+    Raises:
+        InputError: a label that is none of them.
+    """
+    labels = column_or_1d(plain_labels(y), warn=True)
+    if labels.dtype.kind in "biuf" and classes.dtype.kind in "biuf":
+        labels, classes = labels + 0, classes + 0  # truth values are 0 and 1
+    names = [text_of(label) for label in classes.tolist()]
+    with value_errors():
+        column = intake.levels("y", labels, "y")
+        matched = intake.levels_matched(column.texts, names, "y")
+    for place, text in enumerate(column.texts):
+        if text not in matched:
+            raise InputError(
+                f"y: the label {text!r} in row {int(np.argmax(column.codes == place))} is none of those of fit "
+                f"({', '.join(map(repr, names))}); leave such rows out"
+            )
+    return np.array([names.index(matched[text]) for text in column.texts], np.int64)[column.codes]
 
 
 def same_classes(model: Any, classes: NDArray[Any]) -> None:

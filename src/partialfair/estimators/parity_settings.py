@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sized
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -68,8 +67,7 @@ def _check_epsilon(epsilon: Any, tolerance: str) -> None:
     if several and tolerance == "ks":
         raise InputError("epsilon has one number per group, which only tolerance='atom' takes; give one number")
     for bound in epsilon if several else [epsilon]:
-        if isinstance(bound, bool) or not isinstance(bound, Real) or not float(bound) >= 0:
-            raise InputError(f"epsilon is {epsilon!r}; give 0 or a positive number")
+        number("epsilon", bound, lambda distance: distance >= 0, "0 or a positive number")
 
 
 def _are_bounds(bounds: Any) -> bool:

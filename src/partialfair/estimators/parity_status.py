@@ -84,6 +84,8 @@ class Asked:
             epsilon: tolerance; band: distance that the samples of labeled rows explain.
             grain: how finely maps of so many rows can meet a distance; 0 without maps.
         """
+        if np.isnan(fairness):
+            return "not measured: a group has no row in this call, so no distance is known; pass rows of all groups"
         small_group = "a group has few rows: merge it with another, or " if grain > GRAIN else ""
         grain = min(grain, GRAIN)
         if fairness > epsilon + ROUNDING + grain:

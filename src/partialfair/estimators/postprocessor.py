@@ -300,7 +300,13 @@ class PartialFairPostProcessor(BinaryClassifier, MetaEstimatorMixin, BaseEstimat
         """Return the scores (n,) of the classifier, positive for ``classes_[1]``."""
         model = self.estimator_
         if hasattr(model, "decision_function"):
-            return np.asarray(model.decision_function(X), np.float64).ravel()
+            scores = np.asarray(model.decision_function(X), np.float64)
+            if scores.size != _num_samples(X):
+                raise InputError(
+                    f"estimator: its decision_function has shape {scores.shape} for {_num_samples(X)} rows; use a "
+                    "classifier of two classes that gives one score per row"
+                )
+            return scores.ravel()
         if not hasattr(model, "predict_proba"):
             raise InputError(f"estimator {type(model).__name__} has neither decision_function nor predict_proba")
         return np.asarray(logit(np.clip(np.asarray(model.predict_proba(X))[:, 1], SURE, 1 - SURE)))

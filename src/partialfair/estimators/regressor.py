@@ -55,7 +55,7 @@ from partialfair.estimators.promise import (
     widest,
 )
 from partialfair.estimators.threads import on_one_thread
-from partialfair.estimators.weights import fitted, repeated, row_weights
+from partialfair.estimators.weights import fitted, repeated, row_weights, without_unit
 from partialfair.metrics.rank_noise import RankNoise
 from partialfair.models.row_lots import row_lots
 
@@ -127,7 +127,8 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
         promise_: what is promised about new rows (:class:`partialfair.estimators.Promise`); ``None`` without
             ``confidence`` or groups.
         status_: "ok", or which distance is larger than epsilon (``train_ks_``: than epsilon and the band), or which
-            group's share of an atom lies farther from the overall one.
+            group's share of an atom lies farther from the overall one; "not measured" where a call of ``partial_fit``
+            lacks a group.
         gradient_mapping_: bound on its norm at the solution, on the rows it was solved on.
         n_features_in_, feature_names_in_: as in scikit-learn.
     """
@@ -217,6 +218,7 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
             codes = self._codes(len(X), sensitive_features)
             check_number_of_groups(self.groups_, self.uses_group)
             weights = row_weights(sample_weight, len(X))
+            weights = None if weights is None else without_unit(weights)
             self._fit_models(X, np.asarray(y, np.float64), codes, weights)
             counted = None
             if weights is not None:
@@ -225,6 +227,12 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
                     weights_of_groups(weights, codes, [str(name) for name in self.groups_])
                     counted = rows_counted(weights, codes, int(codes.max()) + 1)
                 again = repeated(weights)
+                for code in [] if codes is None else np.setdiff1d(codes, codes[again]).tolist():
+                    raise InputError(
+                        f"sample_weight: group {self.groups_[code]!r} has a share of "
+                        f"{weights[codes == code].sum() / weights.sum():.2g} of all weight, too little to be counted; "
+                        "give its rows more weight, or leave them out"
+                    )
                 X, y, codes = X[again], np.asarray(y)[again], None if codes is None else codes[again]
                 rows = X if X_unlabeled is None else rows
             self._random = np.random.default_rng(random_of(self.random_state).randint(2**31))
@@ -310,12 +318,13 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
         """Coefficient of determination of the predictions.
 
         Raises:
-            InputError: the rows of two arguments are in another order, by their indexes.
+            InputError: the rows of two arguments are in another order, by their indexes, or weights are refused.
         """
         from sklearn.metrics import r2_score
 
         same_rows(X=X, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight)
-        return float(r2_score(y, self.predict(X, sensitive_features=sensitive_features), sample_weight=sample_weight))
+        predicted = self.predict(X, sensitive_features=sensitive_features)
+        return float(r2_score(y, predicted, sample_weight=row_weights(sample_weight, len(predicted))))
 
     def _features(self, X: Any) -> Vector:
         with named_texts(X):
@@ -444,7 +453,8 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
         self.shares_ = self.maps_.sizes / self.maps_.sizes.sum()
         self.ks_ = self.base_ks_ = weighted_distance(eta, members) if before is None else self.maps_.distance
         if self._active:
-            self.ks_ = weighted_distance(self.maps_.apply(eta, codes, even_lots(eta, codes)), members)
+            with np.errstate(invalid="ignore"):  # the distance of a group without rows is NaN
+                self.ks_ = weighted_distance(self.maps_.apply(eta, codes, even_lots(eta, codes)), members)
 
     def _fit_promised_maps(self, X: Vector, y: Vector, codes: Codes) -> None:
         """Set the widest maps whose promise is kept, by predictions of rows that the regressor has not seen."""
@@ -597,6 +607,8 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
         if self.tolerance == "ks":
             returned = self.ks_ if self._returned is None else self._returned
             band, grain = self.sampling_band_ or 0.0, 0.0 if self.maps_ is None else self.maps_.grain
+            if counted is not None and self.maps_ is not None:
+                grain = float((1 / np.sort(counted)[:2]).sum())
             self.status_ = judge.of_distances(self.ks_, returned, self.train_ks_, float(self.epsilon), band, grain)
         else:
             names = [str(name) for name in self.groups_]

@@ -1,6 +1,6 @@
 """Settings of estimators, checked before anything is fitted: one sentence with name, value and what is accepted."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any
 
@@ -23,9 +23,12 @@ def number(name: str, value: Any, within: Callable[[float], bool], accepted: str
     Raises:
         InputError: the value is no number, or not accepted.
     """
-    if isinstance(value, bool) or not isinstance(value, Real) or not within(float(value)):
-        raise InputError(f"{name} is {value!r}; use {accepted}")
-    return float(value)
+    try:
+        if not isinstance(value, bool) and isinstance(value, Real) and within(float(value)):
+            return float(value)
+    except OverflowError as error:
+        raise InputError(f"{name} is a number beyond double precision; use {accepted}") from error
+    raise InputError(f"{name} is {value!r}; use {accepted}")
 
 
 def integer(name: str, value: Any, least: int = 1) -> int:
@@ -77,8 +80,23 @@ def check_interval(value: Any) -> None:
         InputError: it cannot be read.
     """
     if value is not None:
+        if not isinstance(value, Interval | str | list | tuple | np.ndarray) or not all(map(_is_end, _ends(value))):
+            raise InputError(f"interval is {value!r}; use a list of pairs of numbers such as [(0.05, 0.3)]")
         with value_errors():
             Interval.of(value)
+
+
+def _ends(value: Any) -> Iterator[Any]:
+    """Numbers in nested lists, tuples and arrays."""
+    if isinstance(value, list | tuple) or (isinstance(value, np.ndarray) and value.ndim):
+        for item in value:
+            yield from _ends(item)
+    else:
+        yield value
+
+
+def _is_end(value: Any) -> bool:
+    return isinstance(value, Interval | str | Real) and not isinstance(value, bool)
 
 
 def check_constraint(constraint: str | None, kappa: Any, kappa_scale: Any, interval: Any, grid: Any) -> None:

@@ -71,6 +71,18 @@ def suggested_interval(
     return suggest_from_counts(counts_of(scores, codes, int(codes.max()) + 1, weights), rate).interval
 
 
+def without_unit(weights: Vector) -> Vector:
+    """Return weights (n,) without their common factor, unless they are whole numbers, which stand for repeated rows.
+
+    The mean of positive ones is 1; equal ones are exactly 1.
+    """
+    if _are_repetitions(weights):
+        return weights
+    shares = weights / weights.max()
+    mean = float(shares[shares > 0].mean())
+    return np.asarray((shares > 0) * 1.0 if mean > 1 - 1e-12 else shares / mean)
+
+
 def repeated(weights: Vector) -> NDArray[np.int64]:
     """Return the numbers of rows, each as often as its weight (n,) says.
 
@@ -78,9 +90,14 @@ def repeated(weights: Vector) -> NDArray[np.int64]:
     the number of a row's repetitions is off by less than 1.
     """
     rows = np.arange(weights.size)
-    if np.array_equal(weights, np.rint(weights)) and weights.sum() <= max(RESAMPLED, 8 * weights.size):
+    if _are_repetitions(weights):
         return np.repeat(rows, weights.astype(np.int64))
     ends = np.cumsum(weights)
     number = max(RESAMPLED, weights.size)
     places = (np.arange(number) + 0.5) / number * ends[-1]
     return np.asarray(np.searchsorted(ends, places, side="right").clip(max=weights.size - 1))
+
+
+def _are_repetitions(weights: Vector) -> bool:
+    whole = np.array_equal(weights, np.rint(weights))
+    return whole and bool(weights.sum() <= max(RESAMPLED, 8 * weights.size))

@@ -121,15 +121,19 @@ class RankNoise:
 
     def _thinned(self, counts: Counts) -> tuple[Ints, float]:
         """Counts (G, T) at some thresholds, and how far these lie apart in ranks; 0 if they are all inside the span."""
-        ranks = counts.above / counts.sizes[:, None]
+        above = counts.above
+        ranks = above / counts.sizes[:, None]
         inside = np.logical_or.reduce([(ranks >= low) & (ranks <= high) for low, high in self.span]).any(axis=0)
+        if not inside.any():  # ties carry the ranks of the span: all thresholds are read, and one below all scores
+            above = np.column_stack([above, counts.sizes])
+            ranks, inside = above / counts.sizes[:, None], np.ones(above.shape[1], np.bool_)
         columns = np.flatnonzero(_with_neighbours(inside))
         step = 0.0
         if columns.size > THRESHOLDS:
             joint = ranks[:, columns].mean(axis=0)
             targets, step = np.linspace(joint[0], joint[-1], THRESHOLDS, retstep=True)
             columns = columns[np.unique(np.searchsorted(joint, targets).clip(max=columns.size - 1))]
-        return np.asarray(counts.above[:, columns], np.int64), float(step)
+        return np.asarray(above[:, columns], np.int64), float(step)
 
     def _jumps(self, counts: Counts, above: Ints) -> list[NDArray[np.bool_]]:
         """Thresholds (T,) of each group between which rows of one score carry its rank over a part of its interval.

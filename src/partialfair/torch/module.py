@@ -6,6 +6,7 @@ from typing import Any, Self
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy import sparse
 from skorch import NeuralNetBinaryClassifier
 from skorch.dataset import unpack_data
 from skorch.utils import data_from_dataset, is_dataset, to_tensor
@@ -290,6 +291,8 @@ def _numbers(X: Any, name: str = "X") -> Any:
     if isinstance(X, Mapping):
         return {key: _numbers(values, name if key == FEATURES else str(key)) for key, values in X.items()}
     refuse_masked(X, name)
+    if sparse.issparse(X):
+        raise DataError(f"{name}: a {type(X).__name__} of SciPy is no array that PyTorch reads; pass {name}.toarray()")
     if hasattr(X, "columns"):
         return np.column_stack([_column(X[column], f"{name}: column {column!r}") for column in X.columns])
     values = X.to_numpy() if hasattr(X, "to_numpy") else X
