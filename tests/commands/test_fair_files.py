@@ -215,6 +215,12 @@ def test_bad_inputs_of_the_other_file_are_told_by_column_and_row(table: pd.DataF
     assert all(place in str(told.value) for place in (*places, "'ROME' in row 8 after"))
 
 
+def test_a_file_of_which_no_row_is_complete_is_refused(table: pd.DataFrame) -> None:
+    table.assign(age="").to_csv("new.csv", index=False)
+    with pytest.raises(DataError, match=r"^new.csv: no row has all inputs and a group; fill them in$"):
+        call(*FIT, "--apply", "new.csv", "--missing", "drop")
+
+
 @pytest.mark.parametrize("verb", [("adjust",), ("fit", "--label", "y")])
 def test_an_infinite_kappa_constrains_nothing_and_is_json(table: pd.DataFrame, verb: tuple[str, ...]) -> None:
     words = (verb[0], "rows.csv", *verb[1:], "--group", "sex", "--kappa", "inf", "--out", "fair.csv")

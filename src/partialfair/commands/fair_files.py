@@ -405,6 +405,8 @@ def _rows_to_score(
             "fill it in, or drop such rows (--missing drop)"
         )
     rows = ~absent if groups is None else ~(absent | groups.missing)
+    if request.missing == "drop" and not rows.any():
+        request_of_rows.faults.append("no row has all inputs and a group; fill them in")
     shares = {name: float(np.mean(codes[rows] == UNKNOWN)) for name, codes in places.items() if rows.any()}
     unknown = {name: share for name, share in shares.items() if share}
     for name in (name for name, share in unknown.items() if share == 1):
