@@ -87,8 +87,9 @@ def _guarded(
         try:
             return call(*read(**checked), *arguments[len(names) :], **options_left)
         except DataError:
-            if _is_plain(checked["scores"], "f") and not np.isfinite(checked["scores"]).all():
-                _finite(checked["scores"], "scores")  # says what to do about infinite and missing scores
+            scores: Any = checked["scores"]
+            if _is_plain(scores, "f") and not np.isfinite(scores).all():
+                _finite(scores, "scores")  # says what to do about infinite and missing scores
             raise
         except (PluginError, TypeError) as error:
             if checked.get("y", names) is None:
