@@ -126,3 +126,7 @@ def test_a_file_and_its_verbs_take_a_column_of_weights(tmp_path: Path) -> None:
     told = CliRunner().invoke(app, ["audit", *usual])
     assert isinstance(told.exception, DataError)
     assert "column 'w': -3 in row 1 after the header is no weight" in str(told.exception)
+    path.write_text("s,g,y,w\n,a,1,1\n0.5,b,1,-3\nx,b,0,1\n")
+    for missing in ("refuse", "drop"):
+        told = CliRunner().invoke(app, ["audit", *usual, "--missing", missing])
+        assert "2 faults" in str(told.exception) and "-3 in row 2 after the header" in str(told.exception)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from pyarrow import parquet
 from typer.testing import CliRunner
@@ -190,7 +191,7 @@ def test_infinite_and_huge_inputs_are_told_by_column(table: pd.DataFrame) -> Non
     with pytest.raises(DataError, match=r"column 'age': 'inf' in row 4 .* write a finite number, or drop such rows"):
         call(*FIT)
     table.assign(age=table["age"] * 1e14).to_csv("rows.csv", index=False)
-    with pytest.raises(DataError, match=r"feature 'age' is .* beyond 1e\+12"):
+    with pytest.raises(DataError, match=r"column 'age' is .* beyond 1e\+12"):
         call(*FIT)
 
 
@@ -201,3 +202,73 @@ def test_infinite_and_huge_inputs_are_told_by_column(table: pd.DataFrame) -> Non
 def test_an_option_without_a_value_is_refused(table: pd.DataFrame, words: tuple[str, ...]) -> None:
     with pytest.raises(ConfigError, match=rf"{words[1].rstrip('=')} is empty; give a value, or leave the option out"):
         call(words[0], "rows.csv", "--group", "sex", *words[1:])
+
+
+@pytest.mark.parametrize("blind", [(), ("--blind",)])
+def test_bad_inputs_of_the_other_file_are_told_by_column_and_row(table: pd.DataFrame, blind: tuple[str, ...]) -> None:
+    table = table.astype(object)
+    table.loc[3, "age"], table.loc[5, "score"], table.loc[7, "city"] = "abc", "inf", "ROME"
+    table.to_csv("new.csv", index=False)
+    with pytest.raises(DataError, match=r"^new.csv: 3 faults") as told:
+        call(*FIT, "--apply", "new.csv", *blind)
+    places = ("column 'age': 'abc' in row 4 after the header", "column 'score': 'inf' in row 6 after the header")
+    assert all(place in str(told.value) for place in (*places, "'ROME' in row 8 after"))
+
+
+def test_a_file_of_which_no_row_is_complete_is_refused(table: pd.DataFrame) -> None:
+    table.assign(age="").to_csv("new.csv", index=False)
+    with pytest.raises(DataError, match=r"^new.csv: no row has all inputs and a group; fill them in$"):
+        call(*FIT, "--apply", "new.csv", "--missing", "drop")
+
+
+@pytest.mark.parametrize("verb", [("adjust",), ("fit", "--label", "y")])
+def test_an_infinite_kappa_constrains_nothing_and_is_json(table: pd.DataFrame, verb: tuple[str, ...]) -> None:
+    words = (verb[0], "rows.csv", *verb[1:], "--group", "sex", "--kappa", "inf", "--out", "fair.csv")
+    result = call(*words)
+    assert result.exit_code == 0 and "nothing is constrained, as kappa is inf" in result.output
+    content = json.loads(call(*words, "--json").output, parse_constant=pytest.fail)
+    assert content["kappa"] is None and content["status"] == "ok"
+
+
+def test_a_huge_input_is_told_by_the_row_of_its_file(table: pd.DataFrame) -> None:
+    table = table.astype(object)
+    table.loc[0, "sex"], table.loc[5, "age"] = None, 1e13
+    table.to_csv("rows.csv", index=False)
+    with pytest.raises(DataError, match=r"^rows.csv: column 'age' is .* in row 6 after the header, beyond"):
+        call(*FIT, "--missing", "drop")
+
+
+def test_what_the_other_file_lacks_is_told_before_the_fit(table: pd.DataFrame) -> None:
+    table.drop(columns="age").assign(fair_score=1).to_csv("new.csv", index=False)
+    with pytest.raises(DataError) as told:
+        call(*FIT, "--apply", "new.csv", "--confidence", "3")
+    parts = ("rows.csv: 3 faults", "confidence is 3.0", "new.csv: there is no column 'age'")
+    assert all(part in str(told.value) for part in (*parts, "new.csv: there is a column 'fair_score' already"))
+    with pytest.raises(DataError, match=r"2 faults: confidence is 3.0; .* nofile.csv: there is no such file"):
+        call(*FIT, "--apply", "nofile.csv", "--confidence", "3")
+    with pytest.raises(DataError, match=r"--apply -: standard input can be read once, by the fit; give a file"):
+        CliRunner().invoke(
+            app, ["fit", "-", *FIT[2:], "--apply", "-"], input=Path("rows.csv").read_bytes(), catch_exceptions=False
+        )
+
+
+def test_other_columns_of_parquet_keep_their_types(table: pd.DataFrame) -> None:
+    marks = pa.array([[("a", 1)]] * 2000, pa.map_(pa.string(), pa.int64()))
+    clock = pa.array(range(2000), pa.time32("ms"))
+    rows = pa.Table.from_pandas(table).append_column("marks", marks).append_column("clock", clock)
+    parquet.write_table(rows, "rows.parquet")
+    call("adjust", "rows.parquet", "--group", "sex", *INTERVAL, "--out", "fair.parquet")
+    written = parquet.read_table("fair.parquet")
+    assert written.schema.remove(len(rows.schema)).equals(rows.schema) and written.drop(["fair_score"]).equals(rows)
+    assert pd.read_parquet("fair.parquet").shape == (2000, 8)
+
+
+def test_a_column_that_occurs_twice_is_told_once(table: pd.DataFrame) -> None:
+    table.set_axis(["sex", "score", "age", "sex", "y"], axis=1).to_csv("rows.csv", index=False)
+    with pytest.raises(DataError, match=r"^rows.csv: column 'sex' occurs twice; rename one of them$"):
+        call("adjust", "rows.csv", "--group", "sex", "--out", "fair.csv")
+
+
+def test_blanks_tell_no_new_column_from_one_of_the_file(table: pd.DataFrame) -> None:
+    with pytest.raises(DataError, match="there is a column 'age' already"):
+        call("adjust", "rows.csv", "--group", "sex", "--column", " age", "--out", "fair.csv")

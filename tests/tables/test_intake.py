@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from partialfair.data import guards, intake
 from partialfair.errors import DataError
+from partialfair.metrics.choose_interval import suggest_interval
 from partialfair.metrics.registry import on_request, registry
 
 NAMES = ["a", "b & c", "Zürich", "x y", "<b>", "0", "-1"]
@@ -133,6 +134,15 @@ def test_every_metric_checks_its_rows(name: str) -> None:
     ):
         with pytest.raises(DataError, match=words):
             metric(*wrong, [(0.0, 1.0)])
+
+
+@pytest.mark.parametrize(
+    ("score", "remedy"), [(np.inf, "write a finite number beyond all others"), (np.nan, "drop such rows")]
+)
+def test_the_remedy_for_infinite_scores_is_not_that_for_missing_ones(score: float, remedy: str) -> None:
+    scores = np.append(np.linspace(0, 1, 99), score)
+    with pytest.raises(DataError, match=f"scores.* in row 99.*; {remedy}"):
+        suggest_interval(scores, np.arange(100) % 2)
 
 
 def test_datasets_are_found_by_name() -> None:

@@ -213,6 +213,9 @@ def _checked(
                 if missing != "drop":
                     absent = lacking[name.removesuffix("s")]
                     intake.refuse_missing(absent, f"{name}: column {name!r}", columns[name], "drop such rows")
+    if "weights" in numbers:
+        with faults.noted():
+            check_weights(np.where(lacking["weight"], 0.0, numbers["weights"]))
     with faults.noted():
         encoded = intake.groups(groups, "groups", missing, null_texts["group"])
         if len(encoded.names) == 1:

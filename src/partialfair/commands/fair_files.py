@@ -4,9 +4,11 @@ All faults of a call, of its options and of its columns, are told in one message
 """
 
 import json
+import math
+import re
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ from numpy.typing import NDArray
 from partialfair.audit.command import _pair
 from partialfair.audit.reading import in_columns, named_columns, printable
 from partialfair.data import intake
-from partialfair.data.columns import TableFile
+from partialfair.data.columns import STANDARD_INPUT, TableFile
 from partialfair.data.files import atomic_path
 from partialfair.errors import DataError, PartialFairError
 from partialfair.estimators.promise import check_confidence
@@ -32,6 +34,8 @@ NUMBERS = 0.5
 """Share of numbers in a column of texts above which the others are mistakes, unless it is said to be a category."""
 MOST_LEVELS = 50
 """A column with more different texts is an identifier rather than a category."""
+UNKNOWN, ABSENT = -1, -2
+"""Places of a text that is no level, and of a missing value."""
 
 
 @dataclass(eq=False)
@@ -105,10 +109,13 @@ class Request:
         return [name for name in dict.fromkeys(names) if file.names.count(name) == 1]
 
     def free_names(self, file: TableFile, names: Sequence[str]) -> None:
-        """Note new columns that the file has already, and columns of one name, which cannot be written again."""
-        for name in names:
-            if name in file.names:
-                self.faults.append(f"there is a column {name!r} already; name the new one otherwise (--column)")
+        """Note new columns that the file has already, and columns of one name, which cannot be written again.
+
+        Blanks around a name tell no columns apart, since readers of CSV files strip them.
+        """
+        columns = {name.strip(): name for name in file.names}
+        for name in (columns[name.strip()] for name in names if name.strip() in columns):
+            self.faults.append(f"there is a column {name!r} already; name the new one otherwise (--column)")
         for name in sorted({name for name in file.names if file.names.count(name) > 1}):
             self.faults.append(f"column {name!r} occurs twice; rename one of them")
 
@@ -129,6 +136,7 @@ class Request:
         Raises:
             DataError: with the file, columns by name and rows from 1 after the header.
         """
+        self.faults[:] = dict.fromkeys(self.faults)  # several checks tell that a column occurs twice
         try:
             self.faults.settle()
         except DataError as error:
@@ -172,7 +180,8 @@ def adjust(request: Request, score: str, column: str, as_json: bool = False) -> 
     scores = parsed[0][rows]
     model = PartialFairPostProcessor(**request.constraint)
     mapped = _told(
-        request,
+        request.path,
+        rows,
         lambda: model.fit_scores(scores, sensitive_features=group_names).map_scores(
             scores, sensitive_features=group_names
         ),
@@ -228,7 +237,8 @@ def fit(
     ]
     if not inputs:
         request.faults.append("no column is left as input; name fewer in --drop")
-    request.free_names(file, [] if apply is not None else [column, f"{column}_decision"])
+    new_names = [column, f"{column}_decision"]
+    request.free_names(file, [] if apply is not None else new_names)
     columns = file.columns([*(name for name in present if name not in drop), *inputs])
     groups = request.groups(columns, [name for name in names if name in columns])
     missing = "drop" if request.missing == "drop" else "refuse"
@@ -237,17 +247,22 @@ def fit(
     if label in columns:
         outcome = request.note(intake.labels, columns[label], "labels", positive, None, missing, null_texts["label"])
     table = _Inputs.read(request, columns, inputs, category)
+    second_file = None
+    if apply is not None:
+        second_file = _file_to_score(request, apply, [*inputs, *(names if uses_group else ())], new_names)
     request.settle(label=label)
     assert groups is not None and outcome is not None
     rows = ~(groups.missing | np.isnan(outcome.y) | table.missing)
-    row_groups = _of_rows(request, groups, rows)
+    row_groups: NDArray[Any] | None = _of_rows(request, groups, rows)
     model = PartialFairClassifier(uses_group=uses_group, **request.constraint)
     X = table.matrix(columns)[rows]
-    _told(request, lambda: model.fit(X, outcome.y[rows] > 0, sensitive_features=row_groups))
     unknown: dict[str, float] = {}
-    if apply is not None:
-        file, X, row_groups, rows, unknown = _rows_to_score(request, apply, names, table, groups, column, uses_group)
-    scores = _told(request, lambda: model.decision_function(X, sensitive_features=row_groups if uses_group else None))
+    to_score = file, X, row_groups if uses_group else None, rows, unknown
+    if second_file is not None:
+        to_score = _rows_to_score(request, second_file, names if uses_group else (), table, groups)
+    _told(request.path, rows, lambda: model.fit(X, outcome.y[rows] > 0, sensitive_features=row_groups))
+    file, X, row_groups, rows, unknown = to_score
+    scores = _told(file.path, rows, lambda: model.decision_function(X, sensitive_features=row_groups))
     decisions = np.where(scores > 0, outcome.positive, outcome.negative[0])
     _write(request.out, file, rows, {column: scores, f"{column}_decision": decisions})
     return _report(request, model, rows, as_json, unknown)
@@ -325,7 +340,7 @@ class _Inputs:
         return X if len(set(names)) < len(names) else pd.DataFrame(X, columns=names)
 
     def codes(self, columns: dict[str, Any], name: str) -> NDArray[np.int64]:
-        """Places (n,) of the rows' values among the levels of a column; -1 of a missing value, and of an unknown one.
+        """Places (n,) of the rows' values among the levels of a column; ``UNKNOWN`` and ``ABSENT`` where there is none.
 
         Raises:
             DataError: a value looks like a level and is none.
@@ -333,22 +348,22 @@ class _Inputs:
         fitted_levels = self.levels[name]
         column = intake.levels(name, columns[name], "inputs", intake.MISSING_WORDS["category"])
         level_of = intake.levels_matched(column.texts, fitted_levels, f"column {name!r}")
-        places = [fitted_levels.index(level_of[text]) if text in level_of else -1 for text in column.texts]
-        return np.array([*places, -1], np.int64)[column.codes]
+        places = [fitted_levels.index(level_of[text]) if text in level_of else UNKNOWN for text in column.texts]
+        return np.array([*places, ABSENT], np.int64)[column.codes]
 
-    def unknown(self, columns: dict[str, Any], rows: NDArray[np.bool_]) -> dict[str, float]:
-        """Share of some rows whose value is none of the levels, of each column that has such rows."""
-        shares = {name: float(np.mean(self.codes(columns, name)[rows] < 0)) for name in self.levels}
-        return {name: share for name, share in shares.items() if share}
-
-    def lacking(self, columns: dict[str, Any]) -> NDArray[np.bool_]:
-        """Rows (n,) of another file that lack a value."""
+    def placed(
+        self, request: Request, columns: dict[str, Any]
+    ) -> tuple[NDArray[np.bool_], dict[str, NDArray[np.int64]]]:
+        """Rows (n,) of another file that lack a value, and :meth:`codes` by column; faults are noted."""
         absent = np.zeros(len(next(iter(columns.values()))), np.bool_)
         for name in self.numbers:
-            absent |= _numbers(name, columns[name])[1]
-        for name in self.levels:
-            absent |= intake.levels(name, columns[name], "inputs", intake.MISSING_WORDS["category"]).missing
-        return absent
+            parsed = request.note(_numbers, name, columns[name])
+            absent |= False if parsed is None else parsed[1]
+        places = {name: request.note(self.codes, columns, name) for name in self.levels}
+        places = {name: codes for name, codes in places.items() if codes is not None}
+        for codes in places.values():
+            absent |= codes == ABSENT
+        return absent, places
 
 
 def _numbers(name: str, values: Any) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
@@ -357,37 +372,43 @@ def _numbers(name: str, values: Any) -> tuple[NDArray[np.float64], NDArray[np.bo
     return intake.numbers(values, f"column {name!r}", null_texts, infinite=remedy, use="read as numbers")
 
 
+def _file_to_score(request: Request, path: Path, names: Sequence[str], new_names: Sequence[str]) -> TableFile | None:
+    """The file of ``--apply``; what it lacks, and names that it has already, are told with the first file's faults."""
+    if str(path) == str(request.path) == STANDARD_INPUT:
+        request.faults.append("--apply -: standard input can be read once, by the fit; give a file")
+        return None
+    with request.faults.noted():
+        file, request_of_rows = TableFile(path), replace(request, path=path, faults=intake.Faults())
+        request_of_rows.present(file, names)
+        request_of_rows.free_names(file, new_names)
+        request.faults += [f"{printable(str(path))}: {fault}" for fault in request_of_rows.faults]
+        return file
+    return None
+
+
 def _rows_to_score(
-    request: Request,
-    path: Path,
-    names: Sequence[str],
-    table: _Inputs,
-    fitted: intake.Groups,
-    column: str,
-    uses_group: bool,
+    request: Request, file: TableFile, names: Sequence[str], table: _Inputs, fitted: intake.Groups
 ) -> tuple[TableFile, Any, Any, NDArray[np.bool_], dict[str, float]]:
-    """The file to score, its inputs and groups, its rows, and shares of unknown levels; all of its faults at once."""
-    request_of_rows = Request(path, request.out, request.group, (), request.kappa, SCALES[0], None, request.missing)
-    file = TableFile(path)
-    inputs = [*table.numbers, *table.levels]
-    present = request_of_rows.present(file, [*inputs, *(names if uses_group else ())])
-    request_of_rows.free_names(file, [column, f"{column}_decision"])
-    request_of_rows.settle()
-    columns = file.columns(present)
-    absent = request_of_rows.note(table.lacking, columns)
-    groups = request_of_rows.groups(columns, names, least=1) if uses_group else None
+    """The file to score, its inputs and groups, its rows, and shares of unknown levels; all faults of rows at once."""
+    request_of_rows = replace(request, path=file.path, faults=intake.Faults())
+    columns = file.columns([*table.numbers, *table.levels, *names])
+    absent, places = table.placed(request_of_rows, columns)
+    groups = request_of_rows.groups(columns, names, least=1)
     if groups is not None:
         for name in sorted(set(groups.names) - set(fitted.names)):
             request_of_rows.faults.append(
                 f"group {name!r} was not among those of {printable(str(request.path))}; correct it"
             )
-    if absent is not None and absent.any() and request.missing != "drop":
+    if absent.any() and request.missing != "drop":
         request_of_rows.faults.append(
             f"row {int(absent.argmax()) + 1} after the header lacks an input ({int(absent.sum())} such rows); "
             "fill it in, or drop such rows (--missing drop)"
         )
     rows = ~absent if groups is None else ~(absent | groups.missing)
-    unknown = request_of_rows.note(table.unknown, columns, rows) or {}
+    if request.missing == "drop" and not rows.any():
+        request_of_rows.faults.append("no row has all inputs and a group; fill them in")
+    shares = {name: float(np.mean(codes[rows] == UNKNOWN)) for name, codes in places.items() if rows.any()}
+    unknown = {name: share for name, share in shares.items() if share}
     for name in (name for name, share in unknown.items() if share == 1):
         request_of_rows.faults.append(
             f"column {name!r}: no row has a level with which the model was fitted "
@@ -410,8 +431,13 @@ def _of_rows(request: Request, groups: intake.Groups, rows: NDArray[np.bool_]) -
     return np.array(remaining.names, object)[remaining.codes]
 
 
-def _told(request: Request, work: Callable[[], Any]) -> Any:
-    """The result of an estimator, whose errors name the file and whose warnings are told by its status.
+def _told(path: Path, rows: NDArray[np.bool_], work: Callable[[], Any]) -> Any:
+    """The result of an estimator, whose errors name the file and its rows; its warnings are told by its status.
+
+    Args:
+        path: of the file.
+        rows: (n,) which rows of the file the estimator sees.
+        work: what it does.
 
     Raises:
         DataError: what the estimator refuses.
@@ -421,15 +447,28 @@ def _told(request: Request, work: Callable[[], Any]) -> Any:
             warnings.simplefilter("ignore")
             return work()
     except PartialFairError as error:
-        raise DataError(f"{printable(str(request.path))}: {error}") from None
+        text = re.sub(
+            r"in row (\d+)",
+            lambda match: f"in row {np.flatnonzero(rows)[int(match[1])] + 1} after the header",
+            str(error).replace("X: feature '", "column '"),
+        )
+        raise DataError(f"{printable(str(path))}: {text}") from None
 
 
 def _write(out: Path, file: TableFile, rows: NDArray[np.bool_], added: dict[str, Any]) -> None:
-    """Write all columns of some rows of a file, and further ones."""
+    """Write all columns of some rows of a file, and further ones; from parquet to parquet, columns keep their types."""
     import pandas as pd
+    import pyarrow as pa
+    from pyarrow import parquet
 
-    table = pd.DataFrame(file.columns())[rows].reset_index(drop=True).assign(**added)
     with atomic_path(out) as path:
+        if file.is_parquet and out.suffix.lower() != ".csv":
+            content = file.table().filter(pa.array(rows))
+            for name, values in added.items():
+                content = content.append_column(name, pa.array(values))
+            parquet.write_table(content, path)
+            return
+        table = pd.DataFrame(file.columns())[rows].reset_index(drop=True).assign(**added)
         if out.suffix.lower() == ".csv":
             table.to_csv(path, index=False)
         else:
@@ -448,14 +487,17 @@ def _report(
         "left_out": int((~rows).sum()), "unknown_levels": unknown or {}, "out": printable(str(request.out)),
     }  # fmt: skip
     if as_json:
-        print(json.dumps(content, indent=1))
+        no_number = {name for name, value in content.items() if isinstance(value, float) and not math.isfinite(value)}
+        print(json.dumps(content | dict.fromkeys(no_number), indent=1))
         return 0 if model.status_ == "ok" else MISSED
     interval = " + ".join(f"{low:g} to {high:g}" for low, high in model.interval_)
-    lines = [
-        f"status: {model.status_}",
-        f"largest gap on ranks {interval}: {model.train_violation_:.4g} on the fitted rows (kappa {request.kappa:g})",
-    ]
-    if promise is None:
+    lines = [f"status: {model.status_}"]
+    if model.train_violation_ is not None:
+        violation = f"{model.train_violation_:.4g} on the fitted rows (kappa {request.kappa:g})"
+        lines.append(f"largest gap on ranks {interval}: {violation}")
+    if math.isinf(request.kappa):
+        lines.append("nothing is constrained, as kappa is inf")
+    elif promise is None:
         lines.append(f"in the population it may be larger by {model.sampling_band_:.2g} (95%); --confidence 0.95 "
                      "keeps kappa there, too")  # fmt: skip
     elif promise.kept:

@@ -144,6 +144,14 @@ class TableFile:
             raise DataError(f"{self.path}: there are no rows; write one line per row")
         return {name: table.column(name).to_pandas(integer_object_nulls=True) for name in chosen}
 
+    def table(self) -> Any:
+        """Return a parquet file as a table of Arrow, with all that its schema says.
+
+        Raises:
+            DataError: it is malformed.
+        """
+        return self._read_parquet(self.names)
+
     def _loaded(self) -> bytes | None:
         """The bytes of a pipe or a compressed file, unpacked; ``None`` of a plain file, which Arrow opens itself."""
         path = self.path

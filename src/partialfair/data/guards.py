@@ -86,6 +86,11 @@ def _guarded(
         call: Callable[..., Result] = function
         try:
             return call(*read(**checked), *arguments[len(names) :], **options_left)
+        except DataError:
+            scores: Any = checked["scores"]
+            if _is_plain(scores, "f") and not np.isfinite(scores).all():
+                _finite(scores, "scores")  # says what to do about infinite and missing scores
+            raise
         except (PluginError, TypeError) as error:
             if checked.get("y", names) is None:
                 raise DataError("y is None, and a metric that is asked for needs labels; pass them") from error
@@ -102,6 +107,10 @@ def _is_plain(values: Any, kinds: str) -> bool:
 def _scores(values: Any, name: str) -> Any:
     if _is_plain(values, "f") or hasattr(values, "atoms"):
         return values
+    return _finite(values, name)
+
+
+def _finite(values: Any, name: str) -> NDArray[np.float64]:
     numbers, missing = intake.numbers(values, name)
     intake.refuse_missing(missing, name, values, "drop such rows")
     return numbers
