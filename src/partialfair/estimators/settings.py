@@ -81,7 +81,7 @@ def check_interval(value: Any) -> None:
     """
     if value is not None:
         if not isinstance(value, Interval | str | list | tuple | np.ndarray) or not all(map(_is_end, _ends(value))):
-            raise InputError(f"interval is {value!r}; use a list of pairs of numbers such as [(0.05, 0.3)]")
+            raise InputError(f"interval: {value!r} is not a list of pairs of numbers; write [[alpha, beta]]")
         with value_errors():
             Interval.of(value)
 
