@@ -226,7 +226,7 @@ WRONG_INTERVALS = {
 @pytest.mark.parametrize("model", CLASSIFIERS, ids=lambda model: type(model).__name__)
 def test_what_is_no_list_of_pairs_is_no_interval(model: Any, kind: str, table: dict[str, Any]):
     model = clone(model).set_params(interval=WRONG_INTERVALS[kind])
-    with pytest.raises(InputError, match="interval is (.|\n)*; use a list of pairs of numbers"):
+    with pytest.raises(InputError, match="interval: (.|\n)* is not a list of pairs of numbers"):
         model.fit(table["X"], table["y"], sensitive_features=table["groups"]["female"])
     with pytest.raises(InputError, match="kappa is a number beyond double precision"):
         model.set_params(interval=None, kappa=10**400).fit(table["X"], table["y"], sensitive_features=table["X"][:, 0])
