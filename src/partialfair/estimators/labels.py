@@ -118,10 +118,10 @@ def known_labels(y: Any, classes: NDArray[Any]) -> NDArray[np.int64]:
     with value_errors():
         column = intake.levels("y", labels, "y")
         matched = intake.levels_matched(column.texts, names, "y")
-    for place, text in enumerate(column.texts):
+    for code, text in enumerate(column.texts):
         if text not in matched:
             raise InputError(
-                f"y: the label {text!r} in row {int(np.argmax(column.codes == place))} is none of those of fit "
+                f"y: the label {text!r} in row {int(np.argmax(column.codes == code))} is none of those of fit "
                 f"({', '.join(map(repr, names))}); leave such rows out"
             )
     return np.array([names.index(matched[text]) for text in column.texts], np.int64)[column.codes]

@@ -99,5 +99,5 @@ def repeated(weights: Vector) -> NDArray[np.int64]:
 
 
 def _are_repetitions(weights: Vector) -> bool:
-    whole = np.array_equal(weights, np.rint(weights))
-    return whole and bool(weights.sum() <= max(RESAMPLED, 8 * weights.size))
+    are_whole = np.array_equal(weights, np.rint(weights))
+    return are_whole and bool(weights.sum() <= max(RESAMPLED, 8 * weights.size))
