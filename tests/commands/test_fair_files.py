@@ -150,6 +150,14 @@ def test_a_level_of_another_file_that_is_written_otherwise_is_refused(table: pd.
         call(*FIT, "--apply", "new.csv")
 
 
+@pytest.mark.parametrize("codes", [["01", "1E2"], ["02", "100"]])
+def test_a_code_with_zeros_or_an_exponent_is_not_the_level_of_its_number(table: pd.DataFrame, codes: list[str]) -> None:
+    for path, texts in (("rows.csv", codes), ("new.csv", [f"{float(code):g}" for code in codes])):
+        table.assign(city=np.where(table["city"] == "Rome", *texts)).to_csv(path, index=False)
+    with pytest.raises(DataError, match=r"new.csv: column 'city': '.*' looks like '(0.|1E2)', with which"):
+        call(*FIT, "--category", "city", "--apply", "new.csv")
+
+
 def test_one_row_of_one_group_is_scored(table: pd.DataFrame) -> None:
     table.iloc[:1].to_csv("one.csv", index=False)
     call(*FIT, "--apply", "one.csv")

@@ -405,6 +405,8 @@ def refuse_alike(
 def levels_matched(texts: Sequence[str], fitted: Sequence[str], where: str) -> dict[str, str]:
     """Return the known level of the same value for each text that has one: the same text, or the same number.
 
+    Numbers are ``1`` and ``1.0``; ``01`` and ``1E2`` may be codes, and are no other text's level.
+
     Args:
         texts: different values.
         fitted: levels that a model was fitted with.
@@ -413,9 +415,12 @@ def levels_matched(texts: Sequence[str], fitted: Sequence[str], where: str) -> d
     Raises:
         DataError: a text looks like a known level and is none.
     """
-    number_of: dict[Decimal | None, str] = {number: level for level in fitted if (number := _exact(level)) is not None}
+    numbers_of_levels = [(_plain_number(level), level) for level in fitted]
+    number_of = {number: level for number, level in numbers_of_levels if number is not None}
     same_text = {level: level for level in fitted}
-    levels_by_text = ((text, same_text.get(text, number_of.get(_exact(text)))) for text in texts)
+    plain_numbers = {text: number for text in texts if (number := _plain_number(text)) is not None}
+    level_of = {text: number_of[number] for text, number in plain_numbers.items() if number in number_of}
+    levels_by_text = ((text, same_text.get(text, level_of.get(text))) for text in texts)
     matched = {text: level for text, level in levels_by_text if level is not None}
     unknown = [text for text in texts if text not in matched]
     for earlier, later in alike([*fitted, *unknown]):
@@ -721,6 +726,11 @@ def _exact(text: str) -> Decimal | None:
     """Return the number that a text reads as, without rounding; ``None`` of other texts."""
     text = text.strip().casefold().replace(MINUS, "-")
     return Decimal(text) if _NUMBER.fullmatch(text) else None
+
+
+def _plain_number(text: str) -> Decimal | None:
+    """Return the number of a text without an exponent or leading zeros, as codes may have; ``None`` of others."""
+    return _exact(text) if re.fullmatch(r"[+-]?(0|[1-9][0-9]*)([.][0-9]+)?", text.strip()) else None
 
 
 def _may_be_rounded(entry: Any) -> bool:
