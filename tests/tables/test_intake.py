@@ -151,3 +151,10 @@ def test_datasets_are_found_by_name() -> None:
     assert datasets.csv_table.SPEC.name == "csv_table"
     with pytest.raises(ImportError, match="cannot import name 'csv_tabel'"):
         from partialfair.datasets import csv_tabel  # noqa: F401
+
+
+@pytest.mark.parametrize("code", ["01", "1E0"])
+def test_a_code_is_not_the_level_of_its_number(code: str) -> None:
+    assert intake.levels_matched(["1.0"], ["1"], "zip") == {"1.0": "1"}
+    with pytest.raises(DataError, match=f"zip: '1' looks like '{code}'"):
+        intake.levels_matched(["1"], [code], "zip")
