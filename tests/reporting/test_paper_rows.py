@@ -7,7 +7,6 @@ import pytest
 from reproduction.exhibits.kinds import claims as page
 from reproduction.site import difference_plot, exhibit_rows, exhibits, scorecard_entries
 from reproduction.site.project import Project
-from reproduction.verdicts.line import OTHER_WAY
 from tests.workflow.project import ROOT
 
 
@@ -92,14 +91,6 @@ def test_chips_count_what_counts_and_the_rest_by_what_it_is():
         "agrees": 1, "cannot tell": 1, "differs": 1, "repeated": 1,
         "question of ours": 2, "setting": 1, "true of other models, too": 1,
     }  # fmt: skip
-
-
-def test_an_undecided_line_says_what_it_could_have_seen():
-    line = entry(kind="claim", verdict="undecided", detectable="0.0123", seeds_needed="26.0")
-    assert line.seeds == "an effect of 0.012 would have been seen; 26 seeds would decide it"
-    other = entry(kind="claim", verdict="undecided", seeds_needed="9", note=f"x; {OTHER_WAY}")
-    assert other.seeds == "9 seeds would decide against it"
-    assert entry().seeds == ""
 
 
 @pytest.mark.parametrize(("seeds", "words"), [([0, 1, 2, 3], "0 to 3"), ([0, 1], "0, 1"), ([1, 3, 4], "1, 3, 4")])

@@ -218,7 +218,7 @@ class TestOthers:
         own = context(config, lambda job, fairness: (0.8 - fairness) * 0.2 * (job.algorithm == "idca"))
         for line in decided(own, entry(against=["group_auc"], at_equal=EQUAL)):
             assert line.verdict == "fails" and line.reproduced < 0 and line.p_value < 0.025
-            assert "at the weakest level" in line.note and "mean over all" in line.note
+            assert "weakest at a fairness of" in line.note and "mean over all levels" in line.note
 
 
 class TestTables:

@@ -16,6 +16,7 @@ from partialfair.pages import cells
 from partialfair.pages.cells import Cell, Table
 from reproduction.exhibits import style
 from reproduction.exhibits.exhibit import Context, ExhibitKind, Line, Options
+from reproduction.exhibits.fairness_points import FAIRNESS
 from reproduction.statistics.frontier import LEVELS, Comparison, Points, compare
 from reproduction.statistics.paired import Difference
 from reproduction.verdicts.frontiers import SCALES, TrainedMethod, algorithms_of, metric_of, missing, models, panels
@@ -117,7 +118,7 @@ def draw(context: Context[AccuracyDifference], points: list[Line]) -> Any:
                 _panel(axes[row][column], comparison_here)
                 lowest = axes[row][column]
         if any(axis.has_data() for axis in axes[:, column]):
-            lowest.set_xlabel(f"1 − max {convention.title} violation")
+            lowest.set_xlabel(FAIRNESS)
             lowest.tick_params(labelbottom=True)
     for row, compared in enumerate(rows):
         axes[row][0].set_ylabel(

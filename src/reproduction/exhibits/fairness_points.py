@@ -27,6 +27,7 @@ _LABEL_HEIGHTS = (5.0, -15.0, 15.0, -25.0, 25.0, -35.0, 35.0, -45.0)  # of a lab
 _LABEL_DISTANCES = (6.0, 18.0, 36.0)  # of a label from its mark, to the right or to the left
 _TOUCHING = 9.0  # points of print between two marks that share a label
 OVER_A_LABEL, OVER_A_MARK = 8, 25  # as bad as over so many bars
+FAIRNESS = "fairness on I (1 = parity)"  # 1 - largest violation on test rows
 END = 1.01  # of the axis of fairness: an interval may reach beyond 1, fairness cannot
 _LINE_STYLES = (
     ("#0072b2", "o", "-"),
@@ -126,7 +127,7 @@ def _algorithms_panel(context: Context[FairnessPoints], experiment: str, dataset
     run = context.config.experiment(experiment).runs.get(dataset)
     interval = "" if run is None else f", I = {style.interval_title(run.interval)}"
     labels = {"title": f"{style.dataset_title(dataset)}, {title}{interval}"}
-    labels["xlabel"] = f"1 − max {title} violation on test"
+    labels["xlabel"] = FAIRNESS
     if dataset == next(iter(context.config.experiment(experiment).runs), ""):
         labels["ylabel"] = "test accuracy"
     algorithms = list(dict.fromkeys(p["algorithm"] for p in points))
@@ -173,7 +174,7 @@ def _experiments_panel(context: Context[FairnessPoints], dataset: str, points: l
     interval = style.interval_title(run.metric_interval or run.interval)
     title = context.convention(context.experiments[0]).title
     labels = {"title": style.dataset_title(dataset) if dataset else "", "ylabel": "test accuracy"}
-    labels["xlabel"] = f"1 − max {title} violation on test, ranks in {interval}"
+    labels["xlabel"] = f"{title}, {FAIRNESS}, I = {interval}"
     published = {(p["fairness"], p["accuracy"]): p for p in points if p["source"] == "published"}  # of all experiments
     points = [point for point in points if point["source"] != "published"]
     estimated = [point for point in points if not math.isnan(point["accuracy"])]

@@ -39,7 +39,7 @@ def title_function(config: Config, option: Callable[[str], Any]) -> Wording:
         "experiment": lambda value: _constraint_title(config, value),
         "dataset": lambda value: str(datasets.get(value) or VALUE_TITLES.get(value) or style.dataset_title(value)),
         "interval": lambda value: f"[{value.replace('-', ', ')}]" if value[:1].isdigit() else value,
-        "metric": _measure_title, "measure": _measure_title,
+        "metric": measure_title, "measure": measure_title,
     }  # fmt: skip
     title_functions |= dict.fromkeys(("algorithm", "other", "series", "candidate"), method)
     return lambda column, value: title_functions.get(column, _plain_title)(value)
@@ -61,7 +61,8 @@ def _method_title(value: str) -> str:
     return style.plot_style(value).label if value in plugins.names("algorithms") else _plain_title(value)
 
 
-def _measure_title(value: str) -> str:
+def measure_title(value: str) -> str:
+    """Return the title of a metric, or of another measure, in plain text."""
     title = get(value).title if value in metric_names() else ""
     return re.sub(r"\^I\b", " on I", title) or _plain_title(value)
 

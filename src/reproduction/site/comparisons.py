@@ -1,15 +1,12 @@
 """How the comparisons of a central claim came out: one row per place, one column per other side."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from partialfair.plugins import names
 from reproduction.exhibits import style
 from reproduction.site.exhibits import TestedClaim
-from reproduction.site.scorecard_entries import Entry
-
-_ELSEWHERE = re.compile(r" in (\w+)$")
+from reproduction.site.scorecard_entries import Entry, side_title
 
 
 @dataclass(frozen=True)
@@ -46,7 +43,7 @@ def arrange(claim: TestedClaim, titles: Mapping[str, str]) -> Outcomes:
         varying_titles = [title for title, varies in pairs if varies and title] or titles_of_key[:1]
         row_cells = [[entry for entry in row_entries if entry.against == side] for side in sides]
         table_rows.append((", ".join(varying_titles), row_cells))
-    return Outcomes(claim, [_side_title(side, titles) for side in sides], table_rows)
+    return Outcomes(claim, [side_title(side, titles) for side in sides], table_rows)
 
 
 def _cell_key(entry: Entry) -> tuple[str, str, str]:
@@ -57,8 +54,3 @@ def _key_titles(entry: Entry, titles: Mapping[str, str]) -> list[str]:
     setting, algorithm = entry.setting, entry.algorithm
     method = style.plot_style(algorithm).label if algorithm in names("algorithms") else algorithm
     return [entry.dataset_title or "all", titles.get(setting, setting.replace("_", " ")), method.replace("_", " ")]
-
-
-def _side_title(side: str, titles: Mapping[str, str]) -> str:
-    """Return the other side of a comparison, with the title of its experiment where the side names one."""
-    return _ELSEWHERE.sub(lambda match: f": {titles.get(match[1], match[1])}", side)

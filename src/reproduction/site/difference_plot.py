@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from html import escape
 from statistics import median
 
-from reproduction.site.exhibits import measured
 from reproduction.site.scorecard_entries import Entry
+from reproduction.site.sentences import effect
 
 TOP = 30
 STEP = 3.4  # pixels between stacked marks
@@ -81,7 +81,7 @@ def _tip(entry: Entry) -> str:
     """Return the text of a mark that a pointer or the arrow keys reach."""
     power = "" if entry.power else ", could not have failed"
     return (
-        f"{entry.description}\npublished {entry.number('published'):.4g}, ours {measured(entry)}\n"
+        f"{entry.description}\npublished {entry.number('published'):.4g}, ours {effect(entry)}\n"
         f"{difference(entry):+.2g} standard errors: {entry.outcome}{power}"
     )
 

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from statistics import median
 
 from reproduction.site import differences, scorecard_entries
-from reproduction.site.exhibits import CLAIM, measured
+from reproduction.site.exhibits import CLAIM
 from reproduction.site.project import Project, SiteExhibit
 from reproduction.site.scorecard_entries import Entry
+from reproduction.site.sentences import effect, sentence
 
 NOTHING = "No printed numbers, and no claim of its own."
 
@@ -80,7 +81,7 @@ def _ours(lines: Sequence[Entry]) -> str:
     effects = [entry for entry in claims[0] if math.isfinite(entry.number("reproduced"))] if claims else []
     sentences = []
     if len(effects) == 1:
-        sentences.append(f"The first claim's effect is {measured(effects[0])}.")
+        sentences.append(f"The first claim's effect is {effect(effects[0])}.")
     elif effects:
         values = [entry.number("reproduced") for entry in effects]
         span = f"{min(values):+.3g} to {max(values):+.3g} in {len(values)} comparisons"
@@ -103,7 +104,7 @@ def _why(lines: Sequence[Entry]) -> str:
     differing = [entry for entry in lines if entry.tone == scorecard_entries.BAD and entry.kind != "question"]
     if differing:
         clearest = max(differing, key=lambda entry: (entry.power, entry.kind == CLAIM, abs(_statistic(entry))))
-        against = "" if clearest.kind == CLAIM else f": ours {measured(clearest)}, printed {clearest.printed}"
+        against = "" if clearest.kind == CLAIM else f": ours {effect(clearest)}, printed {clearest.printed}"
         if against and clearest.noise > 0:  # of the same rows it is far smaller than the interval of ours alone
             against += f"; noise of their difference ±{clearest.number('noise'):.2g}"
         return f"Clearest difference: {clearest.description}{against}. {_reason(clearest)}".strip()
@@ -127,8 +128,3 @@ def _statistic(entry: Entry) -> float:
     value = entry.number("statistic")
     value = value if math.isfinite(value) else _apart(entry) / entry.noise if entry.noise > 0 else 0.0
     return value if math.isfinite(value) else 0.0
-
-
-def sentence(text: str) -> str:
-    """Return words as a sentence."""
-    return f"{text[:1].upper()}{text[1:].rstrip('.')}." if text else ""

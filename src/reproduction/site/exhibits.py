@@ -6,20 +6,21 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pandas as pd
 
 from partialfair import plugins
 from reproduction.exhibits import canvas, document, titles
 from reproduction.grid.table_files import read_table
-from reproduction.site import scorecard_entries
+from reproduction.site import scorecard_entries, sentences
 from reproduction.site.project import Project, SiteExhibit
 from reproduction.site.scorecard_entries import Entry
+from reproduction.verdicts.line import RELEASED, Kind
 
 CLAIM = "claim"
 WORST_FIRST = (scorecard_entries.BAD, scorecard_entries.FAIR, scorecard_entries.GOOD, scorecard_entries.NONE)
-LONGEST = 60  # lines of the scorecard that a page shows; the explorer has the rest
+LONGEST = 60  # lines of a group that a page shows; the explorer has the rest
 STATUS_WORDS = {
     "tolerance missed": "exceed their tolerance on the training rows",
     "not stationary": "are less stationary than their method promises",
@@ -57,6 +58,24 @@ class TestedClaim:
         return self.entries[0].section
 
 
+def tested_claims(entries: Sequence[Entry]) -> list[TestedClaim]:
+    """Return sentences with the lines that test them, in the order of the lines."""
+    entries_by_claim: dict[str, list[Entry]] = {}
+    for entry in entries:
+        entries_by_claim.setdefault(entry.claim or question_of(entry), []).append(entry)
+    return [TestedClaim(question_of(claim_entries[0]), claim_entries) for claim_entries in entries_by_claim.values()]
+
+
+def question_of(entry: Entry) -> str:
+    """Return the sentence that a line is about, or else a question about the exhibit whose numbers are compared."""
+    if math.isnan(entry.number("published")):
+        return entry.published
+    exhibit = entry.exhibit.replace("_", " ").capitalize()
+    if entry.section == RELEASED:
+        return f"{exhibit}: do the numbers of the published code that the paper does not show agree with ours?"
+    return f"{exhibit}: do the numbers agree with the expected ones?"
+
+
 def _source(kind: str) -> str:
     """Return the file of a kind of exhibit, relative to the checkout."""
     parts = plugins.module_of("exhibits", kind).split(".")
@@ -81,14 +100,23 @@ def html(project: Project, name: str, root: str = "../") -> str:
     return str(
         template.render(
             root=root, exhibit=exhibit, first=summary, rest=remainder, variants=project.variants(exhibit),
-            tally=scorecard_entries.count_verdicts(entries), tones=scorecard_entries.TONES, lines=entries[:LONGEST],
-            more=max(0, len(entries) - LONGEST),
+            tally=scorecard_entries.count_verdicts(entries), tones=scorecard_entries.TONES, groups=_groups(entries),
+            longest=LONGEST, data=project.data_facts(exhibit.experiments),
             paper=project.papers.get(exhibit.paper),
             figure=figure(project, exhibit) if {"svg", "csv"} <= exhibit.files.keys() else "",
-            table=table(exhibit.file("html")), provenance=provenance(project, exhibit), measured=measured,
+            table=table(exhibit.file("html")), provenance=provenance(project, exhibit), measured=sentences.effect,
+            reasons=sentences.reasons,
             source=_source(exhibit.kind),
         )
     )  # fmt: skip
+
+
+def _groups(entries: Sequence[Entry]) -> list[TestedClaim]:
+    """Return the lines of an exhibit as they are read: sentences with their comparisons, numbers, settings."""
+    by_kind = {kind: [entry for entry in entries if entry.kind == kind] for kind in get_args(Kind)}
+    compared = [claim for kind in ("claim", "question", "concession") for claim in tested_claims(by_kind[kind])]
+    named = {"Printed numbers": by_kind["number"], "Settings that the paper states": by_kind["setting"]}
+    return [*compared, *(TestedClaim(text, lines) for text, lines in named.items() if lines)]
 
 
 def figure(project: Project, exhibit: SiteExhibit) -> str:
@@ -109,18 +137,6 @@ def table(path: Path) -> str:
         return ""
     match = _BODY.search(path.read_text(encoding="utf-8"))
     return match[1].strip() if match else ""
-
-
-def measured(entry: Entry) -> str:
-    """Return what was measured, with its interval."""
-    value, low, high = (entry.number(name) for name in ("reproduced", "ci_low", "ci_high"))
-    if math.isnan(value):
-        return "–"
-    if value == round(value) and abs(value) >= 1000:
-        return f"{value:,.0f}"
-    sign = "+" if entry.kind == CLAIM else ""
-    interval = "" if math.isnan(low) else f" [{low:{sign}z.4g}, {high:{sign}z.4g}]"
-    return f"{value:{sign}z.4g}{interval}"
 
 
 def provenance(project: Project, exhibit: SiteExhibit) -> list[tuple[str, str]]:

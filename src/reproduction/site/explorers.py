@@ -14,9 +14,10 @@ from reproduction.exhibits import style
 from reproduction.grid.config import kappa_text
 from reproduction.grid.table_files import read_table
 from reproduction.grid.tidy import CERTIFICATES
-from reproduction.site.exhibits import WORST_FIRST, as_json, measured
+from reproduction.site.exhibits import WORST_FIRST, as_json
 from reproduction.site.project import Project, SiteExhibit
 from reproduction.site.scorecard_entries import TONES, Entry
+from reproduction.site.sentences import effect
 
 Column = dict[str, Any]
 """``number``: to the right; ``last``: sorted by the last number in it, not the first; ``facet``: with a list to choose
@@ -103,7 +104,7 @@ def _line(project: Project, entry: Entry) -> list[Any]:
     return [
         entry.outcome, entry.kind, entry.counts, project.short(entry.paper), entry.exhibit,
         entry.dataset_title, style.plot_style(entry.algorithm).label if entry.algorithm else "",
-        published if math.isfinite(published) else entry.published, measured(entry), entry.metric,
+        published if math.isfinite(published) else entry.published, effect(entry), entry.metric,
         entry.against.replace("_", " "),
         _number(value - published), _number(entry.number("noise")), _number(entry.number("tolerance")),
         _number(entry.number("p_value")),

@@ -9,6 +9,7 @@ from partialfair.pages import palette
 from reproduction.exhibits import document, style
 from reproduction.grid.papers import FirstFigure
 from reproduction.site import differences, papers, scorecard_entries
+from reproduction.site.exhibits import question_of
 from reproduction.site.project import Project, read_csv
 
 NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
@@ -32,13 +33,14 @@ def html(project: Project, root: str = "", standing: str = "") -> str:
             numbers=sum(e.kind == "number" and not e.power for e in project.entries),
             questions=_count_questions(project),
             figure=first_figure(project), frontier=frontier(project), cards=_cards(project),
+            data=_data(project),
         )
     )  # fmt: skip
 
 
 def _count_questions(project: Project) -> int:
     questions = (entry for entry in project.entries if entry.kind == "question")
-    return len({(entry.paper, entry.claim or papers.question_of(entry)) for entry in questions})
+    return len({(entry.paper, entry.claim or question_of(entry)) for entry in questions})
 
 
 def lead(verdicts: list[papers.Verdict]) -> str:
@@ -67,6 +69,14 @@ def count(number: int) -> str:
 def first_figure(project: Project) -> FirstFigure | None:
     """Return the figure that the page offers to look into: that of the first paper which names one."""
     return next((paper.first_figure for paper in project.papers.values() if paper.first_figure), None)
+
+
+def _data(project: Project) -> list[tuple[str, str]]:
+    """Return what the datasets of that figure are."""
+    figure = first_figure(project)
+    if figure is None or figure.exhibit not in project.exhibits:
+        return []
+    return project.data_facts(project.exhibits[figure.exhibit].experiments)
 
 
 def frontier(project: Project) -> str:

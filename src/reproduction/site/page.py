@@ -13,8 +13,9 @@ from partialfair.pages import cells
 from reproduction.exhibits import document, exhibit, run_tables, style
 from reproduction.grid.config import Config
 from reproduction.grid.papers import paper
-from reproduction.site import scorecard_entries
-from reproduction.site.exhibits import WORST_FIRST, caption, measured, span
+from reproduction.site import scorecard_entries, sentences
+from reproduction.site.exhibits import WORST_FIRST, caption, span
+from reproduction.site.project import experiment_titles
 from reproduction.site.scorecard_entries import Entry
 from reproduction.verdicts import scorecard
 from reproduction.verdicts.results import Results
@@ -35,7 +36,8 @@ def write(config: Config, target: Path, root: Path, lines: list[dict[str, Any]])
     Raises:
         DataError: a figure has not been drawn.
     """
-    entries = [scorecard_entries.entry(line) for line in lines]
+    experiments = experiment_titles(config)
+    entries = [scorecard_entries.titled(scorecard_entries.entry(line), experiments) for line in lines]
     results = Results.load(root / "reports", config.experiments, config.params.bootstrap.level)
     content = (
         document.environment()
@@ -47,7 +49,8 @@ def write(config: Config, target: Path, root: Path, lines: list[dict[str, Any]])
             exhibits=[_exhibit(config, name, entries, root) for name in config.params.exhibits],
             entries=_worst(entries),
             tones=scorecard_entries.TONES,
-            measured=measured,
+            measured=sentences.effect,
+            reasons=sentences.reasons,
             runs=cells.html(run_tables.table_by_setting(results.runs)) if len(results.runs) else "",
             problems=run_tables.problems(results.runs),
             environment=run_tables.environment(results.runs),

@@ -8,11 +8,9 @@ from typing import Any
 
 from reproduction.exhibits import document
 from reproduction.grid.papers import Paper
-from reproduction.site import comparisons, difference_plot, exhibit_rows, scorecard_entries
-from reproduction.site.exhibits import CLAIM, TestedClaim, figure, measured
-from reproduction.site.project import OWN_WORK, Project, SiteExhibit
-from reproduction.site.scorecard_entries import Entry
-from reproduction.verdicts.line import RELEASED
+from reproduction.site import comparisons, difference_plot, exhibit_rows, scorecard_entries, sentences
+from reproduction.site.exhibits import CLAIM, TestedClaim, figure, tested_claims
+from reproduction.site.project import OWN_WORK, Project, SiteExhibit, experiment_titles
 from reproduction.verdicts.verdict import LABELS, VERBS, magnitudes, sentence_of_claims, sentence_of_numbers
 
 _NOT_YET = "Not yet in reports/verdicts.json; `partialfair scorecard --keep` adds it."
@@ -51,7 +49,7 @@ class Verdict:
         short = project.short(name)
         if entry is None:
             return cls(name, short, about, "cannot tell", _NOT_YET, {"total": 0}, {"counted": 0})
-        counted_sentence = exhibit_rows.sentence(entry["because"])
+        counted_sentence = sentences.sentence(entry["because"])
         because = f"{entry['explanation']} {counted_sentence}" if entry["explanation"] else counted_sentence
         central = entry.get("central_comparisons", {})
         effects = entry.get("effects", [])
@@ -88,8 +86,8 @@ class Verdict:
         if not self.claims["total"] and not self.numbers["counted"]:
             return "nothing judged yet", ""
         phrases = sentence_of_claims(self.claims), sentence_of_numbers(self.numbers)
-        sentences_phrase, numbers_phrase = (phrase[:1].upper() + phrase[1:] for phrase in phrases)
-        return sentences_phrase, numbers_phrase
+        sentences_phrase, numbers_phrase = phrases
+        return sentences_phrase[:1].upper() + sentences_phrase[1:], numbers_phrase
 
     @property
     def compared(self) -> str:
@@ -152,7 +150,7 @@ def html(project: Project, name: str, root: str = "../") -> str:
     verdict = Verdict.of_paper(project, name)
     numbers = [entry for entry in entries if entry.kind == "number"]
     paper_claims = claims(project, name)
-    titles = {key: experiment.title for key, experiment in project.config.experiments.items()}
+    titles = experiment_titles(project.config)
     template = document.environment().get_template("site/paper.html.j2")
     return str(
         template.render(
@@ -160,15 +158,19 @@ def html(project: Project, name: str, root: str = "../") -> str:
             strip=difference_plot.plot(numbers, f"strip-{name}", f"{verdict.short}: every printed number against ours"),
             beside=sum(math.isnan(difference_plot.difference(entry)) for entry in numbers),
             tally=scorecard_entries.tally(numbers), tones=scorecard_entries.TONES,
-            claims=paper_claims, measured=measured,
+            claims=paper_claims, measured=sentences.effect, reasons=sentences.reasons,
             outcomes=[comparisons.arrange(claim, titles) for claim in paper_claims if claim.central],
-            questions=_tested_claims([entry for entry in entries if entry.kind == "question"]),
-            conceded=_tested_claims([entry for entry in entries if entry.kind == "concession"]),
-            words=VERBS,
+            questions=tested_claims([entry for entry in entries if entry.kind == "question"]),
+            conceded=tested_claims([entry for entry in entries if entry.kind == "concession"]),
+            words=VERBS, data=project.data_facts(_experiments(project, name)),
             rows=[exhibit_rows.exhibit_row(project, exhibit) for exhibit in _exhibits_of_paper(project, name)],
             settings=scorecard_entries.tally(e for e in entries if e.kind == "setting"),
         )
     )  # fmt: skip
+
+
+def _experiments(project: Project, name: str) -> list[str]:
+    return [key for key, experiment in project.config.experiments.items() if experiment.paper == name]
 
 
 def forest(project: Project, name: str) -> str:
@@ -182,32 +184,14 @@ def forest(project: Project, name: str) -> str:
 
 def claims(project: Project, name: str) -> list[TestedClaim]:
     """Return the claims of a paper in its own order, each with its verdict and its comparisons."""
-    sentences = _tested_claims([entry for entry in project.entries_of_paper(name) if entry.kind == CLAIM])
+    stated = tested_claims([entry for entry in project.entries_of_paper(name) if entry.kind == CLAIM])
     entries_by_claim = {entry["id"]: entry for entry in project.verdicts.get(name, {}).get("claim_list", [])}
     positions = {claim_id: position for position, claim_id in enumerate(entries_by_claim)}
     judged = []
-    for sentence in sentences:
+    for sentence in stated:
         entry = entries_by_claim.get(sentence.entries[0].claim, {})
         judged.append(replace(sentence, verdict=entry.get("verdict", ""), central=bool(entry.get("central"))))
     return sorted(judged, key=lambda claim: positions.get(claim.entries[0].claim, len(positions)))
-
-
-def _tested_claims(entries: Sequence[Entry]) -> list[TestedClaim]:
-    """Return sentences with the lines that test them, in the order of the lines."""
-    entries_by_claim: dict[str, list[Entry]] = {}
-    for entry in entries:
-        entries_by_claim.setdefault(entry.claim or question_of(entry), []).append(entry)
-    return [TestedClaim(question_of(claim_entries[0]), claim_entries) for claim_entries in entries_by_claim.values()]
-
-
-def question_of(entry: Entry) -> str:
-    """Return the sentence that a line is about, or else a question about the exhibit whose numbers are compared."""
-    if math.isnan(entry.number("published")):
-        return entry.published
-    exhibit = entry.exhibit.replace("_", " ").capitalize()
-    if entry.section == RELEASED:
-        return f"{exhibit}: do the numbers of the published code that the paper does not show agree with ours?"
-    return f"{exhibit}: do the numbers agree with the expected ones?"
 
 
 def exhibits(project: Project, name: str) -> list[dict[str, Any]]:

@@ -2,7 +2,8 @@
 
 import csv
 import json
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -81,7 +82,8 @@ class Project:
         """Return all lines of the scorecard."""
         entries = scorecard_entries.load(self.root / self.config.reports / "scorecard.csv")
         titles = {key: self._dataset_title(*key) for key in {(entry.paper, entry.dataset) for entry in entries}}
-        return [replace(entry, paper_title=titles[entry.paper, entry.dataset]) for entry in entries]
+        experiments = experiment_titles(self.config)
+        return [scorecard_entries.titled(entry, experiments, titles[entry.paper, entry.dataset]) for entry in entries]
 
     def _dataset_title(self, paper: str, dataset: str) -> str:
         """Return a dataset's title in a paper's folder or figures, else in its declaration; empty if it has none."""
@@ -95,6 +97,16 @@ class Project:
             return str(title)
         is_known = dataset in self.config.datasets
         return named_dataset(dataset, self.config.dataset_options(dataset)).spec.title if is_known else ""
+
+    def data_facts(self, experiments: Iterable[str]) -> list[tuple[str, str]]:
+        """Return the title of every dataset of some experiments, with what its label and its groups are."""
+        facts: dict[str, str] = {}
+        for experiment in map(self.config.experiment, experiments):
+            for name in experiment.runs:
+                spec = named_dataset(name, self.config.dataset_options(name)).spec
+                title = self._dataset_title(experiment.paper, name)
+                facts.setdefault(title, f"{spec.label}. Groups: {spec.groups}.")
+        return list(facts.items())
 
     @cached_property
     def verdicts(self) -> dict[str, dict[str, Any]]:
@@ -192,6 +204,11 @@ class Project:
         output = git("log", "-1", "--format=%h %cs", "--", "reports/scorecard.csv", folder=self.root)
         commit, _, date = (output or b"").decode().strip().partition(" ")
         return commit, date
+
+
+def experiment_titles(config: Config) -> dict[str, str]:
+    """Return the title of every experiment by its name."""
+    return {name: experiment.title for name, experiment in config.experiments.items()}
 
 
 def read_csv(path: Path) -> list[dict[str, str]]:

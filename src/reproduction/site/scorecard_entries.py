@@ -2,16 +2,17 @@
 
 import csv
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from partialfair.errors import DataError
 from partialfair.plugins import names
-from reproduction.exhibits import style
-from reproduction.verdicts.line import JUDGED, OTHER_WAY, Lead, lead, robust
+from reproduction.exhibits import style, titles
+from reproduction.verdicts.line import JUDGED, Lead, lead, robust
 
 GOOD, FAIR, BAD, NONE = "good", "fair", "bad", "none"
 TONES = {
@@ -29,6 +30,9 @@ _DECLARED_IDLE = ("by construction", "no power", "repeated", "measured", "not ru
 """Words that say by themselves why a line does not count."""
 _COMPARED_KINDS = ("claim", "question", "concession")
 """Kinds of lines that compare something, and whose word comes from all readings of what they test."""
+_ELSEWHERE = re.compile(r" in (\w+)$")
+_AT_EQUAL = re.compile(r"^(\w+) at equal 1 - \w+$")
+_OF_MEASURE = re.compile(r"^(spread of )?(\w+)( along kappa| over seeds)$")
 
 
 @dataclass(frozen=True)
@@ -40,12 +44,15 @@ class Entry:
         kind: ``number``, ``claim``, ``setting`` or ``question``.
         outcome: its verdict, of a comparison under all readings; a key of ``TONES``.
         paper_title: what its paper calls its dataset; by default that is what the dataset's module does.
+        setting_title, against_title: its setting and its other side in words, where an experiment is meant.
     """
 
     row: Mapping[str, str]
     kind: str
     outcome: str
     paper_title: str = ""
+    setting_title: str = ""
+    against_title: str = ""
 
     def __getattr__(self, name: str) -> str:
         """Return a column as text; empty if the file has no such column."""
@@ -75,12 +82,13 @@ class Entry:
 
     @property
     def description(self) -> str:
-        """Return what was compared, in words: dataset, method, the other side, setting, metric."""
+        """Return what was compared, in words: dataset, method against the other side, setting, metric."""
         is_plugin = self.algorithm in names("algorithms")
         method = style.plot_style(self.algorithm).label if is_plugin else _plain(self.algorithm)
-        against = f"against {_plain(self.against)}" if self.against else ""
-        titles = (self.dataset_title, method, against, _plain(self.setting), _plain(self.metric))
-        return ", ".join(filter(None, titles))
+        against = f"against {self.against_title or _plain(self.against)}" if self.against else ""
+        sides = " ".join(filter(None, (method, against)))
+        parts = (self.dataset_title, sides, self.setting_title or _plain(self.setting), _metric_title(self.metric))
+        return ", ".join(filter(None, parts))
 
     @property
     def power(self) -> bool:
@@ -107,32 +115,39 @@ class Entry:
         return lead(self.row)
 
     @property
-    def readings(self) -> str:
-        """Return the readings that the word depends on, in words."""
-        sentences = [f"depends on {self.depends_on}"] if self.outcome == "depends" else []
-        if self.outcome == "cannot tell" and self.depends_on:
-            sentences.append(self.depends_on)
-        if self.grade:
-            sentences.append("for this dataset, not for a fresh draw of people")
-        return "; ".join([*sentences, *filter(None, [self.by_option])])
-
-    @property
-    def seeds(self) -> str:
-        """Return the effect that an undecided comparison could have detected, and the seeds it needs, in words."""
-        detectable, needed = self.number("detectable"), self.number("seeds_needed")
-        sentences = [f"an effect of {detectable:.2g} would have been seen"] if math.isfinite(detectable) else []
-        direction = "against it" if OTHER_WAY in self.note else "it"
-        sentences += [f"{needed:.0f} seeds would decide {direction}"] if math.isfinite(needed) else []
-        return "; ".join(sentences)
-
-    @property
     def noise(self) -> float:
         """Return the standard error that a difference is judged by; not a number if there is none."""
         return self.number("noise") / 1.96  # what 95 of 100 such differences do not exceed
 
 
 def _plain(name: str) -> str:
-    return name.replace("_", " ")
+    return name.replace("_", " ").replace(";", ", ")
+
+
+def _metric_title(metric: str) -> str:
+    """Return a metric in words: at equal fairness, along the constraint, spread over seeds, or by its title."""
+    if match := _AT_EQUAL.match(metric):
+        return f"{titles.measure_title(match[1])} at equal fairness"
+    if match := _OF_MEASURE.match(metric):
+        return f"{match[1] or ''}{titles.measure_title(match[2])}{match[3].replace('kappa', 'κ')}"
+    return titles.measure_title(metric)
+
+
+def side_title(side: str, experiments: Mapping[str, str]) -> str:
+    """Return the other side of a comparison, with the title of its experiment where the side names one."""
+    return _ELSEWHERE.sub(lambda match: f": {experiments.get(match[1], match[1])}", side)
+
+
+def titled(entry: Entry, experiments: Mapping[str, str], paper_title: str = "") -> Entry:
+    """Return a line that says its experiments, and its dataset as its paper calls it, in words.
+
+    Args:
+        entry: the line.
+        experiments: their titles by name.
+        paper_title: of the dataset; empty for the title that its module has.
+    """
+    setting, against = experiments.get(entry.setting, ""), side_title(entry.against, experiments)
+    return replace(entry, paper_title=paper_title, setting_title=setting, against_title=against.replace("_", " "))
 
 
 def load(path: Path) -> list[Entry]:

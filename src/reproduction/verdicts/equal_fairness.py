@@ -48,7 +48,8 @@ def at_equal(
         reasons = [frontiers.missing(evidence, name, cell.dataset) for name in absent]
         return MeasuredEffects(against=label, metric=name, reason="; ".join(reasons) or "no seed has models of both")
     asked_levels, levels, gains = advantage(equal, list(pairs.values()))
-    ranges = f"trained at {_range_words(method_points, seeds)} and at {_range_words(side_points, seeds)}"
+    ends = [_range_words(points, seeds) for points in (method_points, side_points)]
+    ranges = f"trained at a fairness of {ends[0]}, the other side {ends[1]}"
     if not len(asked_levels):
         empty = MeasuredEffects(against=label, metric=name, note=ranges)
         return _without_levels(evidence, claim, cell, side, seeds, list(pairs.values()), empty)
@@ -64,7 +65,7 @@ def at_equal(
         return note_missing_seeds(evidence, claim, cell, [side], measured, len(seeds))
     sign = -1 if claim.test == "worse" else 1
     weakest_level = [*effects].index(weakest(effects, sign))
-    note = f"at the weakest level, {levels[weakest_level]:.3f}; mean over all {average.mean:+.4f}; {note}"
+    note = f"weakest at a fairness of {levels[weakest_level]:.3f}; mean over all levels {average.mean:+.4f}; {note}"
     measured = MeasuredEffects(effects, effects[weakest_level], label, name, note, values=gains)
     return note_missing_seeds(evidence, claim, cell, [side], measured, len(seeds))
 
@@ -110,9 +111,11 @@ def advantage(
 def _levels_words(levels: NDArray[np.float64], n_asked: int) -> str:
     """Return in words which levels of fairness were compared, of how many that were asked for."""
     span = f" from {levels[0]:.3f} to {levels[-1]:.3f}" if len(levels) > 1 else f", {levels[0]:.3f}"
-    left_out = f", of {n_asked}; around the others models lie more than {FAR:g} apart" if len(levels) < n_asked else ""
+    left_out = (
+        f", of {n_asked}; around the other levels, models lie more than {FAR:g} apart" if len(levels) < n_asked else ""
+    )
     narrow = ", which is one place rather than a range" if len(levels) > 1 and levels[-1] - levels[0] < _NARROW else ""
-    return f"{len(levels)} level{'s' * (len(levels) > 1)} of fairness{span}{narrow}{left_out}"
+    return f"compared at {len(levels)} level{'s' * (len(levels) > 1)} of fairness{span}{narrow}{left_out}"
 
 
 def _without_levels(

@@ -13,6 +13,7 @@ from partialfair.metrics.uncertainty import Estimate, t_interval
 from reproduction.exhibits import canvas, run_files, style
 from reproduction.exhibits.canvas import PlotCurve, PlotPanel
 from reproduction.exhibits.exhibit import Context, ExhibitKind, Line, Options
+from reproduction.exhibits.fairness_points import FAIRNESS
 from reproduction.exhibits.kinds import mean_std_table
 from reproduction.statistics.frontier import COVERED, fairness_at
 from reproduction.verdicts import run_scores
@@ -247,8 +248,8 @@ def draw_intervals(context: Context[IntervalBars], lines: list[Line]) -> Any:
         title = style.dataset_title(dataset)
         labels = {"title": f"{title}: accuracy", "xlabel": "test accuracy"}
         row.append(_panel(bar_lines, "interval", "accuracy") | labels)
-        fairness = f"1 − max {context.convention(experiments(context)[0]).title} violation"
-        labels = {"title": f"{title}: fairness", "xlabel": fairness}
+        convention = context.convention(experiments(context)[0])
+        labels = {"title": f"{title}: {convention.title} fairness", "xlabel": FAIRNESS}
         row.append(_panel(bar_lines, "interval", "fairness", named=False) | labels)
     name = context.label(context.options.algorithm)
     note = (
