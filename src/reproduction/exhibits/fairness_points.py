@@ -174,7 +174,7 @@ def _experiments_panel(context: Context[FairnessPoints], dataset: str, points: l
     interval = style.interval_title(run.metric_interval or run.interval)
     title = context.convention(context.experiments[0]).title
     labels = {"title": style.dataset_title(dataset) if dataset else "", "ylabel": "test accuracy"}
-    labels["xlabel"] = f"{title}, {FAIRNESS}, I = {interval}"
+    labels["xlabel"] = f"{title} fairness on I = {interval} (1 = parity)"
     published = {(p["fairness"], p["accuracy"]): p for p in points if p["source"] == "published"}  # of all experiments
     points = [point for point in points if point["source"] != "published"]
     estimated = [point for point in points if not math.isnan(point["accuracy"])]
