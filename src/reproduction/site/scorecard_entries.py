@@ -134,7 +134,9 @@ def _metric_title(metric: str) -> str:
 
 
 def side_title(side: str, experiments: Mapping[str, str]) -> str:
-    """Return the other side of a comparison, with the title of its experiment where the side names one."""
+    """Return the other side of a comparison in words, with the title of its experiment where it names one."""
+    if side in names("algorithms"):
+        return style.plot_style(side).label
     return _ELSEWHERE.sub(lambda match: f": {experiments.get(match[1], match[1])}", side)
 
 
