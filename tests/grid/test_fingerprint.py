@@ -226,7 +226,7 @@ def test_a_metric_edit_changes_the_evaluation_and_a_new_metric_does_not(source: 
 
 def test_a_guard_of_what_people_pass_counts_for_nothing(source: Path, changed_by: ChangedBy):
     """Nor does the intake behind it; another decorator does."""
-    for name in ("guards", "intake"):
+    for name in ("guards", "intake", "column_entries", "lookalikes", "missing_words", "number_entries"):
         module = source / "partialfair" / "data" / f"{name}.py"
         module.write_text(module.read_text() + "VALUE = 1\n")
     metric = source / "partialfair" / "metrics" / "partial.py"

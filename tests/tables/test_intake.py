@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from partialfair.data import guards, intake
+from partialfair.data import guards, intake, lookalikes, missing_words
 from partialfair.errors import DataError
 from partialfair.metrics.choose_interval import suggest_interval
 from partialfair.metrics.registry import on_request, registry
@@ -83,7 +83,7 @@ def test_numbers_are_the_same_in_every_container_and_as_texts(column: list[float
     "values", [["a", "b", "ab", "a b"], ["1", "10", "-1", "1e2", "1.5"], [">50K", "<=50K"], ["5", "5%"], ["ß", "s"]]
 )
 def test_different_values_look_different(values: list[str]) -> None:
-    assert list(intake.alike(values)) == []
+    assert list(lookalikes.alike(values)) == []
 
 
 @pytest.mark.parametrize("mixed", [[1, "1"], [1.0, "1"], [True, "True"], [True, 1], ["True", True, "a"]], ids=str)
@@ -96,7 +96,7 @@ def test_a_list_keeps_what_its_entries_are(mixed: list[Any]) -> None:
 
 @pytest.mark.parametrize("text", ["none", "NONE", "None", "?", "unknown", "N.A.", "nan"])
 def test_a_word_means_what_its_column_is_for(text: str) -> None:
-    absent = {use for use, words in intake.MISSING_WORDS.items() if intake.is_missing(text, words)}
+    absent = {use for use, words in missing_words.MISSING_WORDS.items() if missing_words.is_missing(text, words)}
     assert absent == {
         "nan": {"group", "category", "label", "number"}, "n.a.": {"category", "label", "number"},
     }.get(text.casefold(), {"label", "number"})  # fmt: skip
@@ -155,6 +155,6 @@ def test_datasets_are_found_by_name() -> None:
 
 @pytest.mark.parametrize("code", ["01", "1E0"])
 def test_a_code_is_not_the_level_of_its_number(code: str) -> None:
-    assert intake.levels_matched(["1.0"], ["1"], "zip") == {"1.0": "1"}
+    assert lookalikes.levels_matched(["1.0"], ["1"], "zip") == {"1.0": "1"}
     with pytest.raises(DataError, match=f"zip: '1' looks like '{code}'"):
-        intake.levels_matched(["1"], [code], "zip")
+        lookalikes.levels_matched(["1"], [code], "zip")

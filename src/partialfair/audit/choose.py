@@ -15,7 +15,7 @@ from partialfair.audit.sample import build_sample, counts_above
 from partialfair.audit.sentences import chosen_by
 from partialfair.data.columns import TableFile
 from partialfair.data.files import atomic_path
-from partialfair.data.intake import MISSING_WORDS
+from partialfair.data.missing_words import MISSING_WORDS
 from partialfair.errors import ConfigError, DataError
 from partialfair.metrics.choose_interval import LENGTHS, STEP, Suggestion, suggest_from_counts
 

@@ -10,7 +10,7 @@ from typing import Any
 from partialfair.audit.result import AuditResult
 from partialfair.audit.run import audit_scores
 from partialfair.data.columns import TableFile
-from partialfair.data.intake import MISSING_WORDS
+from partialfair.data.missing_words import MISSING_WORDS
 from partialfair.errors import DataError
 
 

@@ -86,7 +86,7 @@ def audit_scores(
         missing: what to do about rows without a score, a group or a label: "refuse" them, "drop" them, or make a
             "group", called "missing", of those without a group. Rows that are left out are counted in the record.
         words: texts in lower case that stand for a missing value, by what a column is for ("group", "label", "number");
-            by default those of :data:`partialfair.data.intake.NULL_TEXTS`.
+            by default those of :data:`partialfair.data.missing_words.NULL_TEXTS`.
 
     Raises:
         DataError: rows that cannot be audited; ConfigError or PluginError: settings that cannot be used.

@@ -10,14 +10,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from partialfair.audit.group_counts import GroupCounts, count_groups
-from partialfair.data import intake
+from partialfair.data import intake, missing_words
+from partialfair.data.faults import Faults
 from partialfair.data.weights import check_weights, effective_rows, whole_weights
 from partialfair.errors import ConfigError, DataError
 from partialfair.metrics import ranks
 from partialfair.metrics.choose_interval import default_threshold
 from partialfair.plugins import did_you_mean
 
-IN_MEMORY = {**dict.fromkeys(intake.MISSING_WORDS, intake.NULL_TEXTS), "label": intake.MISSING_WORDS["label"]}
+IN_MEMORY = {
+    **dict.fromkeys(missing_words.MISSING_WORDS, missing_words.NULL_TEXTS),
+    "label": missing_words.MISSING_WORDS["label"],
+}
 """What texts stand for a missing value in columns that are no file's, by what a column is for."""
 
 
@@ -191,13 +195,13 @@ def _checked(
     weights: Any,
 ) -> _Columns:
     """Check the columns; see :func:`build_sample` for arguments and errors."""
-    if missing not in intake.MISSING:
-        raise ConfigError(f"missing is {missing!r}; {did_you_mean(str(missing), intake.MISSING)}")
+    if missing not in missing_words.MISSING:
+        raise ConfigError(f"missing is {missing!r}; {did_you_mean(str(missing), missing_words.MISSING)}")
     if scores is None:
         raise DataError("scores are None; pass one number per row")
     columns = {"scores": scores, "groups": groups, "labels": labels, "weights": weights}
     columns = {name: column for name, column in columns.items() if column is not None}
-    faults = intake.Faults()
+    faults = Faults()
     with faults.noted():
         intake.in_one_order(**columns)
     numbers: dict[str, NDArray[np.float64]] = {}
@@ -212,7 +216,7 @@ def _checked(
                 )  # fmt: skip
                 if missing != "drop":
                     absent = lacking[name.removesuffix("s")]
-                    intake.refuse_missing(absent, f"{name}: column {name!r}", columns[name], "drop such rows")
+                    missing_words.refuse_missing(absent, f"{name}: column {name!r}", columns[name], "drop such rows")
     if "weights" in numbers:
         with faults.noted():
             check_weights(np.where(lacking["weight"], 0.0, numbers["weights"]))

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from partialfair.audit.command import _pair
 from partialfair.audit.reading import in_columns, named_columns, printable
-from partialfair.data import intake
+from partialfair.data import column_entries, intake, lookalikes, missing_words
 from partialfair.data.columns import STANDARD_INPUT, TableFile
+from partialfair.data.faults import Faults
 from partialfair.data.files import atomic_path
 from partialfair.errors import DataError, PartialFairError
 from partialfair.estimators.promise import check_confidence
@@ -59,7 +60,7 @@ class Request:
     kappa_scale: str
     confidence: float | None
     missing: str
-    faults: intake.Faults = field(default_factory=intake.Faults)
+    faults: Faults = field(default_factory=Faults)
 
     @property
     def interval(self) -> list[tuple[float, float]] | None:
@@ -79,7 +80,7 @@ class Request:
             lambda: tolerance(self.kappa),
             lambda: one_of("kappa_scale", self.kappa_scale, SCALES),
             lambda: check_confidence(self.confidence),
-            lambda: one_of("missing", self.missing, intake.MISSING),
+            lambda: one_of("missing", self.missing, missing_words.MISSING),
         ]
         for check in checks:
             self.note(check)
@@ -124,7 +125,7 @@ class Request:
         if not names:
             return None
         group_columns = {name: columns[name] for name in names}
-        null_texts = intake.MISSING_WORDS["group"]
+        null_texts = missing_words.MISSING_WORDS["group"]
         encoded = self.note(intake.groups, group_columns, "groups", self.missing, null_texts)
         if encoded is not None and len(encoded.names) < least:
             self.faults.append(f"groups: all rows are of one group, {encoded.names[0]!r}; two are compared at least")
@@ -169,9 +170,11 @@ def adjust(request: Request, score: str, column: str, as_json: bool = False) -> 
     columns = file.columns(present) if present else {}
     parsed = None
     if score in columns:
-        parsed = request.note(intake.numbers, columns[score], "scores", intake.MISSING_WORDS["number"])
+        parsed = request.note(intake.numbers, columns[score], "scores", missing_words.MISSING_WORDS["number"])
     if parsed is not None and request.missing != "drop":
-        request.note(intake.refuse_missing, parsed[1], "scores: column 'scores'", columns[score], "drop such rows")
+        request.note(
+            missing_words.refuse_missing, parsed[1], "scores: column 'scores'", columns[score], "drop such rows"
+        )
     groups = request.groups(columns, [name for name in names if name in columns])
     request.settle(score)
     assert parsed is not None and groups is not None
@@ -242,7 +245,7 @@ def fit(
     columns = file.columns([*(name for name in present if name not in drop), *inputs])
     groups = request.groups(columns, [name for name in names if name in columns])
     missing = "drop" if request.missing == "drop" else "refuse"
-    null_texts = intake.MISSING_WORDS
+    null_texts = missing_words.MISSING_WORDS
     outcome = None
     if label in columns:
         outcome = request.note(intake.labels, columns[label], "labels", positive, None, missing, null_texts["label"])
@@ -296,7 +299,7 @@ class _Inputs:
         numbers, levels = [], {}
         missing = np.zeros(len(next(iter(columns.values()), ())), np.bool_)
         for name in names:
-            null_texts = intake.MISSING_WORDS["category" if name in category else "number"]
+            null_texts = missing_words.MISSING_WORDS["category" if name in category else "number"]
             values = columns[name]
             texts = pd.Series(values).astype(str).str.strip()
             empty = pd.isna(values) | texts.str.casefold().isin(null_texts)
@@ -306,22 +309,24 @@ class _Inputs:
                 numbers.append(name)
                 absent = np.zeros(missing.size, np.bool_) if parsed is None else parsed[1]
             else:
-                null_texts = intake.MISSING_WORDS["category"]
+                null_texts = missing_words.MISSING_WORDS["category"]
                 encoded = request.note(intake.levels, name, values, "inputs", null_texts)
                 absent = np.zeros(missing.size, np.bool_) if encoded is None else encoded.missing
                 levels[name] = () if encoded is None else tuple(sorted(encoded.texts))
                 if name not in category:
-                    if intake.holds_dates(values):
+                    if column_entries.holds_dates(values):
                         request.faults.append(f"column {name!r} holds dates or times; write numbers, or {_ELSE}")
                     else:
-                        request.note(intake.refuse_disguised, name, levels[name], f"write plain numbers, or {_ELSE}")
+                        request.note(
+                            lookalikes.refuse_disguised, name, levels[name], f"write plain numbers, or {_ELSE}"
+                        )
                 if len(levels[name]) > MOST_LEVELS:
                     request.faults.append(
                         f"column {name!r} has {len(levels[name])} different texts; name it in --drop, or merge some"
                     )
             if absent.any() and request.missing != "drop":
                 remedy = "drop such rows (--missing drop)"
-                request.note(intake.refuse_missing, absent, f"column {name!r}", values, remedy)
+                request.note(missing_words.refuse_missing, absent, f"column {name!r}", values, remedy)
             missing |= absent
         return cls(tuple(numbers), levels, missing)
 
@@ -346,8 +351,8 @@ class _Inputs:
             DataError: a value looks like a level and is none.
         """
         fitted_levels = self.levels[name]
-        column = intake.levels(name, columns[name], "inputs", intake.MISSING_WORDS["category"])
-        level_of = intake.levels_matched(column.texts, fitted_levels, f"column {name!r}")
+        column = intake.levels(name, columns[name], "inputs", missing_words.MISSING_WORDS["category"])
+        level_of = lookalikes.levels_matched(column.texts, fitted_levels, f"column {name!r}")
         places = [fitted_levels.index(level_of[text]) if text in level_of else UNKNOWN for text in column.texts]
         return np.array([*places, ABSENT], np.int64)[column.codes]
 
@@ -368,7 +373,7 @@ class _Inputs:
 
 def _numbers(name: str, values: Any) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """An input of numbers, and which are missing; see :func:`partialfair.data.intake.numbers`."""
-    null_texts, remedy = intake.MISSING_WORDS["number"], "write a finite number, or drop such rows"
+    null_texts, remedy = missing_words.MISSING_WORDS["number"], "write a finite number, or drop such rows"
     return intake.numbers(values, f"column {name!r}", null_texts, infinite=remedy, use="read as numbers")
 
 
@@ -378,7 +383,7 @@ def _file_to_score(request: Request, path: Path, names: Sequence[str], new_names
         request.faults.append("--apply -: standard input can be read once, by the fit; give a file")
         return None
     with request.faults.noted():
-        file, request_of_rows = TableFile(path), replace(request, path=path, faults=intake.Faults())
+        file, request_of_rows = TableFile(path), replace(request, path=path, faults=Faults())
         request_of_rows.present(file, names)
         request_of_rows.free_names(file, new_names)
         request.faults += [f"{printable(str(path))}: {fault}" for fault in request_of_rows.faults]
@@ -390,7 +395,7 @@ def _rows_to_score(
     request: Request, file: TableFile, names: Sequence[str], table: _Inputs, fitted: intake.Groups
 ) -> tuple[TableFile, Any, Any, NDArray[np.bool_], dict[str, float]]:
     """The file to score, its inputs and groups, its rows, and shares of unknown levels; all faults of rows at once."""
-    request_of_rows = replace(request, path=file.path, faults=intake.Faults())
+    request_of_rows = replace(request, path=file.path, faults=Faults())
     columns = file.columns([*table.numbers, *table.levels, *names])
     absent, places = table.placed(request_of_rows, columns)
     groups = request_of_rows.groups(columns, names, least=1)

@@ -13,7 +13,8 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from partialfair.data import intake
+from partialfair.data import column_entries, intake, missing_words
+from partialfair.data.faults import Faults
 from partialfair.errors import DataError, PluginError
 
 Arguments = ParamSpec("Arguments")
@@ -43,7 +44,7 @@ def rows(scores: Any, y: Any, group: Any) -> tuple[Any, Any, Any]:
     Raises:
         DataError: naming the argument; of several faults all are told.
     """
-    faults = intake.Faults()
+    faults = Faults()
     with faults.noted():
         intake.in_one_order(scores=scores, y=y, group=group)
     columns = []
@@ -63,7 +64,7 @@ def scored_groups(scores: Any, group: Any) -> tuple[Any, Any]:
     Raises:
         DataError: naming the argument; of several faults all are told.
     """
-    faults = intake.Faults()
+    faults = Faults()
     with faults.noted():
         intake.in_one_order(scores=scores, groups=group)
     with faults.noted():
@@ -112,7 +113,7 @@ def _scores(values: Any, name: str) -> Any:
 
 def _finite(values: Any, name: str) -> NDArray[np.float64]:
     numbers, missing = intake.numbers(values, name)
-    intake.refuse_missing(missing, name, values, "drop such rows")
+    missing_words.refuse_missing(missing, name, values, "drop such rows")
     return numbers
 
 
@@ -120,7 +121,7 @@ def _labels(values: Any, name: str) -> Any:
     if values is None or _is_plain(values, "fiu"):
         return values
     numbers, missing = intake.numbers(values, name, finite=False, use="labels")
-    intake.refuse_missing(missing, name, values, "drop such rows")
+    missing_words.refuse_missing(missing, name, values, "drop such rows")
     intake.levels(name, values, name)  # refuses what looks alike, such as 1 and "1"
     return numbers
 
@@ -129,10 +130,10 @@ def _codes(values: Any, name: str) -> Any:
     """Return the codes from 0 on of codes or names."""
     array = values
     if not _is_plain(values, "iu"):
-        array, missing = intake.read(values, name)
+        array, missing = column_entries.read(values, name)
         if array.ndim != 1:
             raise DataError(f"{name}: {array.ndim} dimensions; pass one group per row")
-        intake.refuse_missing(missing, name, values, "drop such rows")
+        missing_words.refuse_missing(missing, name, values, "drop such rows")
         intake.levels(name, array, name)  # refuses what looks alike
         try:
             numbers, _ = intake.numbers(array, name)

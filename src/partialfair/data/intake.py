@@ -3,24 +3,21 @@
 Every entry point reads columns here, so that each question has one answer:
 
 * Missing is ``None``, NaN, ``NA``, ``NaT``, a null of Arrow and a masked entry, in whatever holds the column. Blank
-  text is missing too, and so are the texts that NumPy and pandas make of a missing value (:data:`NULL_TEXTS`). Columns
-  of files know further words, by what the column is for (:data:`MISSING_WORDS`).
+  text is missing too, and so are the texts that NumPy and pandas make of a missing value. Columns of files know further
+  words, by what the column is for (:mod:`partialfair.data.missing_words`).
 * Values are compared by their text, numbers by their value: ``1`` and ``1.0`` are one value.
-* Values that look alike (:func:`looks_of`) may be one value written in two ways, or two. They are refused.
+* Values that look alike (:mod:`partialfair.data.lookalikes`) may be one value written in two ways, or two. They are
+  refused.
 * Rows are told apart by position. Columns of pandas whose indexes say otherwise are refused.
 * Two columns never share a name.
 
 Rows count from 0 in errors.
 """
 
-import re
-import unicodedata
 import warnings
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, time, timedelta
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from itertools import combinations
 from numbers import Real
 from typing import Any
@@ -28,85 +25,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from partialfair.data.column_entries import is_objects, read, refuse_collections, told_apart
 from partialfair.data.exchange import to_pandas
-from partialfair.data.groups import check_names, codes_for, group_labels, text_of
+from partialfair.data.faults import Faults
+from partialfair.data.groups import codes_for, group_labels, text_of
+from partialfair.data.lookalikes import doubtful_order, exact_number, looks_of, refuse_alike, same_text
+from partialfair.data.missing_words import MISSING_GROUP, NULL_TEXTS, is_missing, is_null, refuse_missing
+from partialfair.data.number_entries import number_of, refuse_rounded, remedy_of
 from partialfair.errors import DataError
 from partialfair.plugins import nearest
-
-NULL_TEXTS = frozenset(("", "nan", "-nan", "nat", "<na>"))
-"""Texts, in lower case, that stand for a missing value wherever they occur."""
-
-NOT_AVAILABLE = frozenset(("na", "n/a", "n.a", "n.a.", "#n/a", "#na", "null"))
-"""Further words of files for a missing value, in lower case; a group may have such a name, as Namibia's code is NA."""
-
-NO_ANSWER = frozenset(("?", "-", "--", ".", "none", "unknown"))
-"""Further words of files, in lower case, that are no number and no label, and may well be a category."""
-
-MISSING_WORDS: Mapping[str, frozenset[str]] = {
-    "group": NULL_TEXTS,
-    "category": NULL_TEXTS | NOT_AVAILABLE,
-    "label": NULL_TEXTS | NOT_AVAILABLE | NO_ANSWER,
-    "number": NULL_TEXTS | NOT_AVAILABLE | NO_ANSWER,
-}
-"""What is missing in a column of a file, by what the column is for."""
-
-MISSING_GROUP = "missing"
-"""Name of the group of rows without a value, where that is asked for."""
-
-MISSING = ("refuse", "drop", "group")
-"""What can be done about rows with a missing value."""
 
 BEYOND_ALL = (
     "write a finite number beyond all others in their place, as ranks alone count: without these rows the result would "
     "be about other people"
 )
 """What to do about infinite scores, such as log-odds of 0 and 1."""
-
-FEW = 20
-"""Values that a category may have in a table of any size. A column with more different numbers is one of numbers."""
-
-NEARLY = 0.9
-"""A column of which a larger share is numbers is one of numbers, with mistakes in it."""
-
-_DISGUISES = {
-    re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE): "numbers",
-    re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([T ][\d:.+Z-]*)?|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}|\d{1,2}:\d{2}[\d:.]*"):
-        "dates or times",
-    re.compile(r"[+-]?[$€£¥]?\s?[+-]?\d[\d,.\s']*\s?[%$€£¥]?"): "numbers with marks",
-}  # fmt: skip
-"""What a text may be in truth, by the pattern of it."""
-
-MINUS = "\N{MINUS SIGN}"
-DIGITS = 16
-"""Length of a text from which double precision may round the number that it reads as."""
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?")
-
-
-class Faults(list[str]):
-    """Faults of several columns, which are told together."""
-
-    @contextmanager
-    def noted(self) -> Iterator[None]:
-        """Note the fault that the block raises."""
-        try:
-            yield
-        except DataError as error:
-            self.append(str(error))
-
-    def settle(self) -> None:
-        """Raise what was noted as one error, in which a remedy of several faults stands once.
-
-        Raises:
-            DataError: anything was noted.
-        """
-        if not self:
-            return
-        of_remedy: dict[str, list[str]] = {}
-        for fault in self:
-            statement, _, remedy = fault.partition("; ")
-            of_remedy.setdefault(remedy, []).append(statement)
-        told = "; ".join("; ".join([*faults, remedy]) for remedy, faults in of_remedy.items())
-        raise DataError(told if len(self) == 1 else f"{len(self)} faults: {told}")
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +62,7 @@ class Levels:
         return self.codes < 0
 
     def with_missing(self, where: str) -> "Levels":
-        """Return the column with a level of its own for rows without a value, :data:`MISSING_GROUP`.
+        """Return the column with a level of its own for rows without a value, :data:`~partialfair.data.missing_words.MISSING_GROUP`.
 
         Raises:
             DataError: the column ``where`` has a value that looks like it.
@@ -217,44 +150,6 @@ def columns(source: Any, subject: str) -> dict[str, Any]:
     return named
 
 
-def read(values: Any, subject: str) -> tuple[Any, NDArray[np.bool_]]:
-    """Return a column as an array or a pandas series, and which entries (n,) are missing; texts are not looked at.
-
-    A list keeps the types of its entries.
-
-    Raises:
-        DataError: ``subject`` is a set, whose values have no order, a mapping, or an index of several levels.
-    """
-    import pandas as pd
-
-    if isinstance(values, set | frozenset):
-        raise DataError(f"{subject}: a set has no order by which its values belong to rows; pass a list")
-    if isinstance(values, Mapping):
-        raise DataError(f"{subject}: a mapping is no column; pass the list of its values in the order of the rows")
-    if isinstance(values, pd.MultiIndex):
-        raise DataError(f"{subject}: an index of {values.nlevels} levels is no column; pass them as columns (to_frame)")
-    if hasattr(values, "detach"):  # a tensor that derivatives are taken of
-        values = values.detach().cpu()
-
-    if np.ma.isMaskedArray(values):
-        masked = np.ma.getmaskarray(values)
-        plain = np.ma.getdata(values)
-        return plain, masked | _absent(plain, subject)
-    if isinstance(values, pd.Series | pd.Index):
-        return pd.Series(values).reset_index(drop=True), _absent(values, subject)
-    if isinstance(values, pd.api.extensions.ExtensionArray):
-        return pd.Series(values), _absent(values, subject)
-    if isinstance(values, np.ndarray):
-        array = values
-    elif hasattr(values, "__array__") or not hasattr(values, "__len__") or isinstance(values, str | bytes):
-        array = np.asarray(values)
-    else:
-        array = _of_list(values)
-    if not array.dtype.isnative:
-        array = array.astype(array.dtype.newbyteorder("="))
-    return array, _absent(array, subject) if array.ndim else np.zeros(0, np.bool_)
-
-
 def levels(name: str, values: Any, subject: str, null_texts: Iterable[str] = NULL_TEXTS) -> Levels:
     """Return the codes and texts of one column.
 
@@ -274,10 +169,10 @@ def levels(name: str, values: Any, subject: str, null_texts: Iterable[str] = NUL
         raise DataError(f"{subject}: column {name!r} has {array.ndim} dimensions; pass one value per row")
     where = subject if name == subject else f"{subject}: column {name!r}"
     original = None
-    if _is_objects(array):
+    if is_objects(array):
         original = np.asarray(array, object)
         refuse_collections(name, original, subject)
-        array = _told_apart(original, missing, where)
+        array = told_apart(original, missing, where)
     codes, distinct = pd.factorize(array)
     if original is not None and array is not original:  # truth values are values, whatever they were told apart by
         distinct = original[np.unique(codes[codes >= 0], return_index=True)[1]]
@@ -294,161 +189,6 @@ def levels(name: str, values: Any, subject: str, null_texts: Iterable[str] = NUL
     if getattr(array.dtype, "kind", "O") not in "iufb":  # different numbers do not look alike
         refuse_alike(column.texts, where, column.values, column.codes)
     return column
-
-
-def is_missing(value: Any, null_texts: Iterable[str] = NULL_TEXTS) -> bool:
-    """Tell whether a single value is missing: ``None``, NaN, or one of some texts, which are in lower case."""
-    return _bare(value) in null_texts if isinstance(value, str) else _is_null(value)
-
-
-def holds_dates(values: Any) -> bool:
-    """Tell whether a column holds dates or times, whatever type they have."""
-    array, missing = read(values, "a column")
-    if getattr(array.dtype, "kind", "O") in "mM":
-        return True
-    present = np.asarray(array, object)[~missing] if _is_objects(array) else ()
-    return any(isinstance(value, date | time | timedelta) for value in present[:1000])
-
-
-def in_disguise(texts: Sequence[str]) -> str | None:
-    """Return what nearly all of very many different texts are in truth: numbers, with a mark or without, or dates."""
-    if len(texts) <= FEW:
-        return None
-    for pattern, disguise in _DISGUISES.items():
-        if sum(pattern.fullmatch(text.strip()) is not None for text in texts) > NEARLY * len(texts):
-            return disguise
-    return None
-
-
-def refuse_disguised(name: str, texts: Sequence[str], remedy: str) -> None:
-    """Refuse a category of very many texts that are numbers or dates: each would be an input.
-
-    Raises:
-        DataError: with the remedy.
-    """
-    if (disguise := in_disguise(texts)) is not None:
-        raise DataError(
-            f"column {name!r} holds {len(texts)} different {disguise} as texts, such as {texts[0]!r}; {remedy}"
-        )
-
-
-def refuse_collections(name: str, array: NDArray[Any], subject: str) -> None:
-    """Refuse an object array (n,) that holds lists, arrays or mappings.
-
-    Raises:
-        DataError: naming the row.
-    """
-    row = next((row for row, value in enumerate(array) if not isinstance(value, Hashable)), None)
-    if row is not None:
-        raise DataError(
-            f"{subject}: column {name!r} has a collection of values in row {row}; write one text or number per row"
-        )
-
-
-def looks_of(value: Any) -> set[Any]:
-    """Return what a value looks like: two values that have a look in common look alike.
-
-    A text looks like itself without regard to case, blanks, invisible characters, the form of Unicode and periods at
-    its end; a text that reads as a number like the number; ``True`` and ``False`` like their names, and like 1 and 0.
-    """
-    text = _bare(text_of(value))
-    text = text.rstrip(". ") or text
-    number = _exact(text)
-    readings: set[Any] = {text if number is None else number}
-    if isinstance(value, bool | np.bool_) or text in ("true", "false"):
-        readings |= {text, Decimal(text == "true")}
-    return readings
-
-
-def alike(values: Sequence[Any]) -> Iterator[tuple[int, int]]:
-    """Places of pairs of values that look alike."""
-    first_position: dict[Any, int] = {}
-    for position, value in enumerate(values):
-        for look in looks_of(value):
-            if first_position.setdefault(look, position) != position:
-                yield first_position[look], position
-
-
-def refuse_alike(
-    texts: Sequence[str], subject: str, values: Sequence[Any] | None = None, codes: NDArray[np.int64] | None = None
-) -> None:
-    """Refuse different values that look alike; numbers that are written in the same way are one value.
-
-    Args:
-        texts: the different values as texts.
-        subject: what has these values, for the error.
-        values: the same values as they were given, if they may be other than texts.
-        codes: (n,) places of the values of rows, if the error is to name a row.
-
-    Raises:
-        DataError: naming two of them, and the first row of the later one.
-    """
-    check_names(texts, subject)
-    originals = texts if values is None else values
-    for earlier, later in alike(originals):
-        if texts[earlier] == texts[later] and not any(
-            isinstance(originals[position], str | bytes) for position in (earlier, later)
-        ):
-            continue  # numbers of two precisions
-        shown_texts = [repr(texts[position]) for position in (earlier, later)]
-        if shown_texts[0] == shown_texts[1]:
-            shown_texts = [
-                f"{texts[position]!r} ({type(originals[position]).__name__})" for position in (earlier, later)
-            ]
-        row = "" if codes is None else f" in row {int(np.argmax(codes == later))}"
-        raise DataError(
-            f"{subject}: {shown_texts[0]} and {shown_texts[1]}{row} look alike; write them alike if they are one "
-            "value, and less alike if they are two"
-        )
-
-
-def levels_matched(texts: Sequence[str], fitted: Sequence[str], where: str) -> dict[str, str]:
-    """Return the known level of the same value for each text that has one: the same text, or the same number.
-
-    Numbers are ``1`` and ``1.0``; ``01`` and ``1E2`` may be codes, and are no other text's level.
-
-    Args:
-        texts: different values.
-        fitted: levels that a model was fitted with.
-        where: the column, for errors.
-
-    Raises:
-        DataError: a text looks like a known level and is none.
-    """
-    numbers_of_levels = [(_plain_number(level), level) for level in fitted]
-    number_of = {number: level for number, level in numbers_of_levels if number is not None}
-    same_text = {level: level for level in fitted}
-    plain_numbers = {text: number for text in texts if (number := _plain_number(text)) is not None}
-    level_of = {text: number_of[number] for text, number in plain_numbers.items() if number in number_of}
-    levels_by_text = ((text, same_text.get(text, level_of.get(text))) for text in texts)
-    matched = {text: level for text, level in levels_by_text if level is not None}
-    unknown = [text for text in texts if text not in matched]
-    for earlier, later in alike([*fitted, *unknown]):
-        if earlier < len(fitted) <= later:
-            raise DataError(
-                f"{where}: {unknown[later - len(fitted)]!r} looks like {fitted[earlier]!r}, with which the model was "
-                "fitted; write it alike"
-            )
-    return matched
-
-
-def refuse_missing(missing: NDArray[np.bool_], where: str, values: Any, remedy: str) -> None:
-    """Refuse missing entries.
-
-    Args:
-        missing: which entries (n,) are missing.
-        where: the column, for the error.
-        values: the n entries, of which a text that stands for a missing value is shown.
-        remedy: what to do.
-
-    Raises:
-        DataError: naming the first row, its text and how many rows there are.
-    """
-    if not missing.any():
-        return
-    row, count = int(missing.argmax()), int(missing.sum())
-    more = f" ({count} such rows)" if count > 1 else ""
-    raise DataError(f"{where} has no value in row {row}{_shown_value(values, row)}{more}; {remedy}")
 
 
 def groups(
@@ -529,15 +269,6 @@ def check_labels(values: Sequence[Any], subject: str) -> None:
         raise DataError(f"{subject}: some labels are texts and some are numbers or truth values; write all as texts")
 
 
-def doubtful_order(texts: Sequence[str]) -> set[str]:
-    """Return which of two texts could be the larger one: capital letters, or texts of numbers, sort in two ways."""
-    candidates = {max(texts), max(texts, key=str.casefold)}
-    numbers_read = [_exact(text) for text in texts]
-    if all(number is not None for number in numbers_read):
-        candidates.add(max(zip(numbers_read, texts, strict=True))[1])
-    return candidates
-
-
 def warn_of_order(classes: Sequence[Any], stacklevel: int) -> None:
     """Warn of two labels that sort in two ways, the second of which is the positive one."""
     if isinstance(classes[0], str) and len(doubtful_order(classes)) > 1:
@@ -581,16 +312,16 @@ def numbers(
         converted = np.array(array, np.float64)
         converted[missing] = np.nan
         if kind in "iu" or array.dtype.itemsize > converted.itemsize:
-            _refuse_rounded(array, converted, missing, subject)
+            refuse_rounded(array, converted, missing, subject)
     else:
         entries = np.asarray(array, object)
-        converted = np.array([_number(entry) for entry in entries], np.float64)
+        converted = np.array([number_of(entry) for entry in entries], np.float64)
         converted[missing] = np.nan
         texts = np.flatnonzero(np.isnan(converted) & ~missing)
         absent = [is_missing(entries[row], null_texts) for row in texts]
         missing = missing.copy()
         missing[texts[np.array(absent, bool)]] = True
-        _refuse_rounded(entries, converted, missing, subject)
+        refuse_rounded(entries, converted, missing, subject)
     bad = ~missing & (~np.isfinite(converted) if finite else np.isnan(converted))
     if bad.any():
         row, count = int(bad.argmax()), int(bad.sum())
@@ -599,7 +330,7 @@ def numbers(
         value_text = "a collection" if np.ndim(value) else repr(value)
         raise DataError(
             f"{subject}: {value_text} in row {row} is not a {'finite ' * finite}number ({count} such rows); "
-            f"{infinite if np.isinf(converted[row]) else _number_remedy(value)}"
+            f"{infinite if np.isinf(converted[row]) else remedy_of(value)}"
         )
     return converted, missing
 
@@ -637,7 +368,7 @@ def labels(
     ((name, column),) = table.items()
     named = [] if negative is None else list(negative) if isinstance(negative, list | tuple) else [negative]
     named_labels = [*([] if positive is None else [positive]), *named]
-    for value in filter(_is_null, named_labels):
+    for value in filter(is_null, named_labels):
         raise DataError(f"{subject}: the label {value!r} is a missing value; name a label that occurs")
     named_texts = {text_of(value).strip().casefold() for value in named_labels}
     encoded = levels(name, column, subject, frozenset(null_texts) - named_texts)
@@ -647,7 +378,7 @@ def labels(
     check_labels(encoded.values, subject)
     chosen = _later(texts, encoded.values, subject, ordered) if positive is None and len(texts) == 2 else None
     if positive is not None:
-        chosen = _same_text(text_of(positive), texts)
+        chosen = same_text(text_of(positive), texts)
         if chosen is None:
             near = nearest(text_of(positive), texts)
             hint = "" if near is None else f"; did you mean {near!r}?"
@@ -657,7 +388,7 @@ def labels(
             )
     unchosen = tuple(text for text in texts if text != chosen)
     if negative is not None:
-        allowed = {_same_text(text_of(value), texts) for value in named}
+        allowed = {same_text(text_of(value), texts) for value in named}
         unnamed = [text for text in unchosen if text not in allowed]
         if unnamed or chosen in allowed:
             raise DataError(
@@ -714,111 +445,6 @@ def _dimensions(source: Any) -> int:
     return int(np.asarray(source).ndim)
 
 
-def _bare(text: str) -> str:
-    """Return a text without case, invisible characters, blanks around it and the forms of Unicode."""
-    if not text.isascii():
-        marks = unicodedata.normalize("NFKC", text)
-        text = "".join(mark for mark in marks if unicodedata.category(mark) != "Cf").replace(MINUS, "-")
-    return " ".join(text.casefold().split())
-
-
-def _exact(text: str) -> Decimal | None:
-    """Return the number that a text reads as, without rounding; ``None`` of other texts."""
-    text = text.strip().casefold().replace(MINUS, "-")
-    return Decimal(text) if _NUMBER.fullmatch(text) else None
-
-
-def _plain_number(text: str) -> Decimal | None:
-    """Return the number of a text without an exponent or leading zeros, as codes may have; ``None`` of others."""
-    return _exact(text) if re.fullmatch(r"[+-]?(0|[1-9][0-9]*)([.][0-9]+)?", text.strip()) else None
-
-
-def _may_be_rounded(entry: Any) -> bool:
-    """Whether an entry is a text, a decimal or a whole number that double precision may round."""
-    return len(entry) >= DIGITS if isinstance(entry, str) else isinstance(entry, Decimal | int | np.integer)
-
-
-def _exact_value(entry: Any) -> Any:
-    """Return the number that an entry stands for, without rounding; ``None`` of a text that is no decimal number."""
-    return _exact(entry) if isinstance(entry, str) else entry if isinstance(entry, Decimal) else int(entry)
-
-
-def _refuse_rounded(array: Any, converted: NDArray[np.float64], missing: NDArray[np.bool_], subject: str) -> None:
-    """Refuse numbers of which double precision makes equal ones.
-
-    Raises:
-        DataError: with the remedy.
-    """
-    present = ~missing & np.isfinite(converted)
-    exact, rounded = np.asarray(array)[present], converted[present]
-    if exact.dtype.kind == "O":
-        rows = [row for row, entry in enumerate(exact) if _may_be_rounded(entry)]
-        size = np.unique(rounded[rows]).size
-        spelt = {*exact[rows]}  # no more spellings than numbers: none of them are ties, and none is read again
-        ties = len(spelt) > size and len({*map(_exact_value, spelt)}) > size
-    else:
-        large = exact.size and (exact.dtype.kind == "f" or np.abs(rounded).max() >= 2.0**53)
-        ties = bool(large) and np.unique(exact).size > np.unique(rounded).size
-    if ties:
-        raise DataError(
-            f"{subject}: some numbers differ by less than double precision holds, and would be ties; subtract a "
-            "constant, or pass their ranks"
-        )
-
-
-def _of_list(values: Any) -> NDArray[Any]:
-    """Return a sequence as an array that keeps what its entries are; numbers become an array of numbers."""
-    entries = [None if entry is np.ma.masked else entry for entry in values]
-    kinds = set(map(type, entries))
-    if kinds <= {float, int, np.float64, np.int64} or kinds <= {bool} or kinds <= {str}:
-        return np.asarray(entries)
-    array = np.empty(len(entries), object)
-    for row, entry in enumerate(entries):
-        array[row] = entry
-    return array
-
-
-def _absent(values: Any, subject: str) -> NDArray[np.bool_]:
-    """Return which entries (n,) are missing.
-
-    Raises:
-        DataError: a decimal that cannot be compared.
-    """
-    import pandas as pd
-
-    try:
-        return np.asarray(pd.isna(values))
-    except InvalidOperation as error:
-        raise DataError(f"{subject}: a decimal is Decimal('sNaN'); write None where a value is missing") from error
-
-
-def _is_objects(array: Any) -> bool:
-    return isinstance(array.dtype, np.dtype) and array.dtype.kind == "O"
-
-
-def _told_apart(array: NDArray[Any], missing: NDArray[np.bool_], where: str) -> NDArray[Any]:
-    """Objects (n,) with texts in place of truth values, if there are others: to a hash table ``True`` is 1.
-
-    Raises:
-        DataError: values of several types look alike.
-    """
-    kinds = set(map(type, array[~missing]))
-    truths = kinds & {bool, np.bool_}
-    if not truths or truths == kinds:
-        return array
-    distinct = [value for _, value in dict.fromkeys((type(value) in truths, value) for value in array[~missing])]
-    refuse_alike([text_of(value) for value in distinct], where, distinct)
-    told = array.copy()
-    told[:] = [str(value) if type(value) in truths else value for value in array]
-    return told
-
-
-def _is_null(value: Any) -> bool:
-    import pandas as pd
-
-    return bool(np.ndim(value) == 0 and pd.isna(value))
-
-
 def _categorical(column: Levels, rows: NDArray[np.bool_]) -> Any:
     """Return the texts of the chosen rows, by their codes: the texts of many rows are not compared again."""
     import pandas as pd
@@ -828,31 +454,6 @@ def _categorical(column: Levels, rows: NDArray[np.bool_]) -> Any:
     return pd.Series(pd.Categorical.from_codes(code_of_text[column.codes[rows]], unique))
 
 
-def _number(entry: Any) -> float:
-    """Return a number, or a text that reads as one in a decimal system; else NaN."""
-    if isinstance(entry, str):
-        text = entry.strip().casefold()
-        if not (_NUMBER.fullmatch(text) or re.fullmatch("[+-]?inf(inity)?", text)):
-            return np.nan
-        return float(text)
-    try:
-        return np.nan if np.ndim(entry) or isinstance(entry, bytes | complex) else float(entry)
-    except OverflowError:
-        return np.inf if entry > 0 else -np.inf
-    except (TypeError, ValueError):
-        return np.nan
-
-
-def _number_remedy(value: Any) -> str:
-    """What to do about an entry that is no number; what a comma means is not guessed where it can mean two things."""
-    text = value.strip() if isinstance(value, str) else ""
-    if re.fullmatch(r"-?[1-9]\d{0,2},\d{3}", text):
-        return "leave out commas that divide thousands, and write points for decimal ones: this one can be either"
-    if re.fullmatch(r"-?[1-9]\d{0,2}((,\d{3})+\.\d*|(,\d{3}){2,})", text):
-        return "leave out the commas that divide thousands"
-    return "write decimal points for commas" if re.fullmatch(r"-?\d*,\d+", text) else "correct or drop them"
-
-
 def _later(texts: Sequence[str], values: Sequence[Any], subject: str, ordered: bool) -> str:
     """Return the larger of two labels, by value if they are numbers, else by the alphabet.
 
@@ -860,7 +461,7 @@ def _later(texts: Sequence[str], values: Sequence[Any], subject: str, ordered: b
         DataError: capital letters, or texts that read as numbers, make the order doubtful: a classifier that has seen
             the same texts would take another one for positive.
     """
-    read_as = [_exact(text) for text in texts]
+    read_as = [exact_number(text) for text in texts]
     if None not in read_as and (ordered or not isinstance(values[0], str)):
         return max(zip(read_as, texts, strict=True))[1]
     if ordered:
@@ -872,14 +473,6 @@ def _later(texts: Sequence[str], values: Sequence[Any], subject: str, ordered: b
             "capital letters or numbers sort in two ways; say it (positive, on the command line --positive)"
         )
     return candidates.pop()
-
-
-def _same_text(label: str, texts: Sequence[str]) -> str | None:
-    """Return the text that is ``label``, or the number of the same value; ``None`` if there is none."""
-    if label in texts:
-        return label
-    number = _exact(label)
-    return next((text for text in texts if number is not None and _exact(text) == number), None)
 
 
 def _indexes(source: Any) -> Iterator[Any]:
@@ -897,18 +490,6 @@ def _is_default(index: Any) -> bool:
     import pandas as pd
 
     return isinstance(index, pd.RangeIndex) and (index.start, index.step) == (0, 1)
-
-
-def _shown_value(values: Any, row: int) -> str:
-    """Return what stands for a missing value in a row, in brackets: a mask or a text."""
-    if np.ma.isMaskedArray(values) and np.ma.getmaskarray(values)[row]:
-        return " (masked)"
-    array = values.iloc if hasattr(values, "iloc") else values
-    try:
-        value = array[row]
-    except (TypeError, KeyError, IndexError):
-        return ""
-    return f" ({str(value)!r})" if isinstance(value, str) and value.strip() else ""
 
 
 def _shown_list(texts: Sequence[str]) -> str:

@@ -21,8 +21,8 @@ from partialfair.algorithms.measure import OK
 from partialfair.constraints.family import built
 from partialfair.constraints.program import HingeProgram
 from partialfair.data.exchange import to_pandas
-from partialfair.data.intake import MISSING
 from partialfair.data.intervals import FULL, Interval
+from partialfair.data.missing_words import MISSING
 from partialfair.errors import ConfigError
 from partialfair.estimators.binary_classifier import BinaryClassifier
 from partialfair.estimators.blind_correction import corrected_columns, fit_correction

@@ -19,8 +19,8 @@ from partialfair.algorithms.linear.problem import Point
 from partialfair.algorithms.measure import FAILED, OK, Measured, measure
 from partialfair.data.dataset import Dataset
 from partialfair.data.exchange import to_pandas
-from partialfair.data.intake import MISSING
 from partialfair.data.intervals import FULL
+from partialfair.data.missing_words import MISSING
 from partialfair.estimators.binary_classifier import BinaryClassifier
 from partialfair.estimators.idle_constraints import idle
 from partialfair.estimators.inputs import (

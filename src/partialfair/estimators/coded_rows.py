@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from partialfair.data import intake
+from partialfair.data import lookalikes, missing_words
 from partialfair.data.columns import index_columns
 from partialfair.data.groups import text_of
 from partialfair.estimators.inputs import InputError, value_errors
@@ -40,7 +40,7 @@ Vector = NDArray[np.float64]
 MOST_FEATURES = np.iinfo(np.uint16).max - 1
 MISSING = "missing"
 """Name of the level of rows without a value."""
-_NO_LEVEL = intake.MISSING_WORDS["category"]
+_NO_LEVEL = missing_words.MISSING_WORDS["category"]
 
 
 @dataclass(eq=False)
@@ -114,7 +114,7 @@ class Encoding:
         positions = np.empty((len(self.categories), batch.num_rows), np.int64)
         for row, name, levels in zip(positions, self.categories, self.levels, strict=True):
             codes, values = encoded(batch.column(name))
-            texts = [None if intake.is_missing(value, _NO_LEVEL) else text_of(value) for value in values]
+            texts = [None if missing_words.is_missing(value, _NO_LEVEL) else text_of(value) for value in values]
             if grow:
                 for code in np.unique(codes):  # categories that do not occur are no levels
                     levels.setdefault(texts[code], len(levels))
@@ -256,7 +256,7 @@ def _as_fitted(name: str, texts: list[str | None], levels: Mapping[str | None, i
         return texts
     with value_errors():
         fitted = [level for level in levels if level is not None]
-        matched = intake.levels_matched(list(dict.fromkeys(strange)), fitted, f"column {name!r}")
+        matched = lookalikes.levels_matched(list(dict.fromkeys(strange)), fitted, f"column {name!r}")
     return [text if text is None else matched.get(text, text) for text in texts]
 
 
@@ -303,9 +303,9 @@ def _settle(encoding: Encoding, codes: NDArray[np.uint16], named: Sequence[str])
     for name, levels in zip(encoding.categories, encoding.levels, strict=True):
         with value_errors():
             texts = [text for text in levels if text is not None]
-            intake.refuse_alike(texts, f"column {name!r}")
+            lookalikes.refuse_alike(texts, f"column {name!r}")
             if name not in named:
-                intake.refuse_disguised(name, texts, "write it as numbers, or name it in categories")
+                lookalikes.refuse_disguised(name, texts, "write it as numbers, or name it in categories")
     before = [list(levels) for levels in encoding.levels]
     encoding.levels = [{value: j for j, value in enumerate(sorted(levels, key=str))} for levels in before]
     offsets, _ = _places(encoding)

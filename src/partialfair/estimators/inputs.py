@@ -15,7 +15,7 @@ from sklearn.utils.validation import _num_samples
 
 from partialfair.algorithms.contract import Settings, Task
 from partialfair.constraints.program import HingeProgram
-from partialfair.data import intake
+from partialfair.data import column_entries, intake, missing_words
 from partialfair.data.dataset import Dataset, Matrix
 from partialfair.data.exchange import to_pandas
 from partialfair.data.intervals import bounds, for_groups, format_interval
@@ -263,7 +263,7 @@ def score_vector(scores: Any, finite: bool = True) -> NDArray[np.float64]:
     """
     with value_errors():
         vector, missing = intake.numbers(scores, "scores", finite=finite)
-        intake.refuse_missing(missing, "scores: column 'scores'", scores, "pass numbers, or leave such rows out")
+        missing_words.refuse_missing(missing, "scores: column 'scores'", scores, "pass numbers, or leave such rows out")
     return vector
 
 
@@ -316,7 +316,7 @@ def complete_rows(
             if len(labels) > 1:
                 raise InputError(f"y has {len(labels)} columns ({', '.join(labels)}); pass one label per row")
             ((name, column),) = labels.items()
-            absent["y"] = intake.levels(name, column, "y", intake.MISSING_WORDS["label"]).missing
+            absent["y"] = intake.levels(name, column, "y", missing_words.MISSING_WORDS["label"]).missing
         if scored:
             absent["scores"] = intake.numbers(X, "scores")[1]
         if sample_weight is not None and not isinstance(sample_weight, Real):
@@ -343,7 +343,7 @@ def _of_rows(source: Any, rows: NDArray[np.int64]) -> Any:
     if source is None:
         return None
     if not (hasattr(source, "ndim") or hasattr(source, "columns") or isinstance(source, list | tuple)):
-        source, _ = intake.read(source, "a column")
+        source, _ = column_entries.read(source, "a column")
     return _safe_indexing(source, rows)
 
 

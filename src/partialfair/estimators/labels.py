@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import column_or_1d
 
-from partialfair.data import intake
+from partialfair.data import column_entries, intake, lookalikes, missing_words
 from partialfair.data.groups import text_of
 from partialfair.estimators.inputs import InputError, value_errors
 
@@ -27,7 +27,7 @@ def plain_labels(y: Any) -> Any:
         return y
     rows = isinstance(y, list | tuple) and any(isinstance(row, list | tuple) for row in y)
     with value_errors():
-        entries, missing = intake.read(np.asarray(y) if rows else y, "y")
+        entries, missing = column_entries.read(np.asarray(y) if rows else y, "y")
     if entries.ndim == 2 and entries.shape[1] == 1:
         entries, missing = np.asarray(entries)[:, 0], missing[:, 0]
     if entries.ndim != 1:
@@ -41,8 +41,8 @@ def plain_labels(y: Any) -> Any:
     if kind in "biufc":  # complex numbers scikit-learn refuses in words of its own
         return y
     with value_errors():
-        levels = intake.levels("y", entries, "y", intake.MISSING_WORDS["label"])
-        intake.refuse_missing(levels.missing, "y", entries, "drop such rows, or write the label in another way")
+        levels = intake.levels("y", entries, "y", missing_words.MISSING_WORDS["label"])
+        missing_words.refuse_missing(levels.missing, "y", entries, "drop such rows, or write the label in another way")
         intake.check_labels(levels.values, "y")
     if kind == "T":  # variable texts of NumPy, which scikit-learn does not know
         return entries.astype(object)
@@ -117,7 +117,7 @@ def known_labels(y: Any, classes: NDArray[Any]) -> NDArray[np.int64]:
     names = [text_of(label) for label in classes.tolist()]
     with value_errors():
         column = intake.levels("y", labels, "y")
-        matched = intake.levels_matched(column.texts, names, "y")
+        matched = lookalikes.levels_matched(column.texts, names, "y")
     for code, text in enumerate(column.texts):
         if text not in matched:
             raise InputError(

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from partialfair.data.intake import MISSING
+from partialfair.data.missing_words import MISSING
 from partialfair.estimators.inputs import InputError
 from partialfair.estimators.promise import check_confidence
 from partialfair.estimators.settings import boolean, integer, number, one_of

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from partialfair.data import intake
+from partialfair.data import lookalikes, missing_words
 from partialfair.data.dataset import LARGEST
 from partialfair.data.groups import text_of
 from partialfair.estimators.inputs import InputError, value_errors
@@ -98,7 +98,7 @@ def labels_of(path: str | Path, label: str) -> tuple[Vector, NDArray[Any]]:
         if not (is_text(kind) or kinds.is_boolean(kind) or kinds.is_integer(kind) or kinds.is_floating(kind)):
             raise InputError(f"column {label!r} has type {kind}, and a label is a text, a number or a truth value")
         codes, values = encoded(batch.column(0))
-        _refuse_missing(codes, values, label, offset, intake.MISSING_WORDS["label"])
+        _refuse_missing(codes, values, label, offset, missing_words.MISSING_WORDS["label"])
         look = np.zeros(len(values), np.int32)
         for code in np.unique(codes):  # categories that do not occur are no labels
             look[code] = code_of_value.setdefault(values[code], len(code_of_value))
@@ -107,7 +107,7 @@ def labels_of(path: str | Path, label: str) -> tuple[Vector, NDArray[Any]]:
     if len(code_of_value) != 2:
         raise InputError(f"column {label!r} has {len(code_of_value)} values; a label has two and is never missing")
     with value_errors():
-        intake.refuse_alike([text_of(value) for value in code_of_value], f"column {label!r}", list(code_of_value))
+        lookalikes.refuse_alike([text_of(value) for value in code_of_value], f"column {label!r}", list(code_of_value))
     values = sorted(code_of_value)
     sign = np.array([-1.0 if value == values[0] else 1.0 for value in code_of_value])
     return sign[np.concatenate(codes_of_batches)], binary_labels(np.array(values))[0]
@@ -130,7 +130,7 @@ def groups_of(path: str | Path, name: str) -> tuple[NDArray[np.int16], tuple[str
         offset += batch.num_rows
     names = tuple(sorted(code_of_name))
     with value_errors():
-        intake.refuse_alike(names, f"column {name!r}")
+        lookalikes.refuse_alike(names, f"column {name!r}")
     if len(names) < 2:
         raise InputError(f"column {name!r} has one group; a fairness constraint needs at least two")
     sorted_codes = np.array([names.index(value) for value in code_of_name], np.int16)
@@ -149,7 +149,7 @@ def named_groups(column: "pa.Array", name: str, offset: int) -> tuple[NDArray[np
         InputError: a row without a group.
     """
     codes, values = encoded(column)
-    _refuse_missing(codes, values, name, offset, intake.MISSING_WORDS["group"])
+    _refuse_missing(codes, values, name, offset, missing_words.MISSING_WORDS["group"])
     occurring = np.flatnonzero(np.bincount(codes, minlength=len(values)))
     look = np.zeros(len(values), np.int64)
     look[occurring] = np.arange(occurring.size)
@@ -164,7 +164,7 @@ def _refuse_missing(
     Raises:
         InputError: naming the first row without a value.
     """
-    missing = [code for code, value in enumerate(values) if intake.is_missing(value, null_texts)]
+    missing = [code for code, value in enumerate(values) if missing_words.is_missing(value, null_texts)]
     rows = np.flatnonzero(np.isin(codes, missing)) if missing else np.zeros(0, np.int64)
     if rows.size:
         raise InputError(

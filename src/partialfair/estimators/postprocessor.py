@@ -16,8 +16,8 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 from partialfair.algorithms.linear.rank_map import fit_rank_map, gap_measure
 from partialfair.algorithms.measure import OK
 from partialfair.constraints.tolerance import KAPPA_SCALES
-from partialfair.data.intake import MISSING
 from partialfair.data.intervals import Interval
+from partialfair.data.missing_words import MISSING
 from partialfair.data.weights import effective_rows, whole_weights
 from partialfair.estimators.binary_classifier import BinaryClassifier
 from partialfair.estimators.blind_correction import corrected_columns, fit_correction

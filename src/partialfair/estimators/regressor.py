@@ -18,7 +18,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted, validate_dat
 from partialfair.algorithms.measure import OK
 from partialfair.algorithms.regression.grid_parity import GridParity
 from partialfair.algorithms.regression.quantile_maps import QuantileMaps, even_lots, sampling_band, weighted_distance
-from partialfair.data import intake
+from partialfair.data import intake, missing_words
 from partialfair.data.exchange import to_pandas
 from partialfair.data.groups import text_of
 from partialfair.data.predictions import Predictions
@@ -210,7 +210,7 @@ class DemographicParityRegressor(RegressorMixin, BaseEstimator):  # type: ignore
         if np.ma.is_masked(y) or (y is not None and np.asarray(y).dtype.kind not in "fiub"):
             with value_errors():
                 y, missing = intake.numbers(y, "y", finite=False, use="predicted")
-                intake.refuse_missing(missing, "y", y, "drop such rows")
+                missing_words.refuse_missing(missing, "y", y, "drop such rows")
         with named_texts(X):
             X, y = validate_data(self, features(X), to_pandas(y), y_numeric=True, ensure_min_samples=2, **self._checks)
         rows = X if X_unlabeled is None else self._features(X_unlabeled)

@@ -9,7 +9,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import has_fit_parameter
 
 from partialfair.algorithms.linear.rank_map import counts_of
-from partialfair.data import intake
+from partialfair.data import intake, missing_words
 from partialfair.data.weights import check_weights
 from partialfair.estimators.inputs import InputError, value_errors
 from partialfair.metrics.choose_interval import default_threshold, suggest_from_counts, suggest_interval
@@ -33,7 +33,7 @@ def row_weights(sample_weight: Any, n_rows: int) -> Vector | None:
         weights, missing = intake.numbers(
             sample_weight, "sample_weight", infinite="pass finite numbers", use="weights of rows"
         )
-        intake.refuse_missing(missing, "sample_weight", sample_weight, "pass 0 for rows that do not count")
+        missing_words.refuse_missing(missing, "sample_weight", sample_weight, "pass 0 for rows that do not count")
         if weights.size != n_rows:
             raise InputError(f"sample_weight.shape == {weights.shape}, expected {(n_rows,)}; pass one weight per row")
         if not weights.any():

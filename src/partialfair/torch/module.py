@@ -12,7 +12,7 @@ from skorch.dataset import unpack_data
 from skorch.utils import data_from_dataset, is_dataset, to_tensor
 from torch import Tensor
 
-from partialfair.data import intake
+from partialfair.data import intake, missing_words
 from partialfair.data.missing_values import refuse_masked
 from partialfair.errors import DataError
 from partialfair.torch.constraints import BatchConstraint
@@ -276,8 +276,8 @@ def _labels(y: Any) -> NDArray[Any]:
     if len(table) > 1:
         raise DataError(f"y has {len(table)} columns; pass one label per row")
     ((name, column),) = table.items()
-    levels = intake.levels(name, column, "y", intake.MISSING_WORDS["label"])
-    intake.refuse_missing(levels.missing, "y", column, "drop such rows, or write the label in another way")
+    levels = intake.levels(name, column, "y", missing_words.MISSING_WORDS["label"])
+    missing_words.refuse_missing(levels.missing, "y", column, "drop such rows, or write the label in another way")
     intake.check_labels(levels.values, "y")
     return np.array(levels.values)[levels.codes]
 
@@ -310,5 +310,5 @@ def _numbers(X: Any, name: str = "X") -> Any:
 def _column(column: Any, name: str) -> NDArray[np.float32]:
     """Return a column of numbers (n,) in single precision."""
     values, missing = intake.numbers(column, name, infinite=FINITE, use=READ)
-    intake.refuse_missing(missing, name, column, FINITE)
+    missing_words.refuse_missing(missing, name, column, FINITE)
     return values.astype(np.float32)

@@ -22,11 +22,14 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from partialfair.data import intake
+from partialfair.data import column_entries, intake, lookalikes, missing_words
 from partialfair.data.columns import TableFile
 from partialfair.data.dataset import LARGEST, Dataset
+from partialfair.data.faults import Faults
 from partialfair.data.groups import group_labels
-from partialfair.data.intake import FEW, MISSING_WORDS, NEARLY, Faults, Levels
+from partialfair.data.intake import Levels
+from partialfair.data.lookalikes import FEW, NEARLY
+from partialfair.data.missing_words import MISSING_WORDS
 from partialfair.errors import ConfigError, DataError
 from partialfair.plugins import did_you_mean
 from reproduction.datasets.one_hot import Categorical, drop_first
@@ -104,7 +107,7 @@ def load(
             into one group called "other".
         missing: ``refuse`` a file with missing entries in the columns used, ``drop`` such rows, or make a ``group``,
             and a level of each category, of rows without one; numbers and labels are then refused all the same. What
-            counts as missing: :data:`partialfair.data.intake.MISSING_WORDS`.
+            counts as missing: :data:`partialfair.data.missing_words.MISSING_WORDS`.
         task: ``classification``, or ``regression`` for a label that is a number.
 
     Raises:
@@ -130,7 +133,7 @@ def load(
             with faults.noted():
                 coded[name] = _levels(name, columns[name], missing)
                 if name not in _listed(categorical):
-                    intake.refuse_disguised(name, coded[name].texts, _AS_NUMBERS)
+                    lookalikes.refuse_disguised(name, coded[name].texts, _AS_NUMBERS)
         found = None
         with faults.noted():
             given = {name: columns[name].to_numpy(object) for name in sensitive}
@@ -213,7 +216,7 @@ _USUAL = {
 def _check_options(small_groups: str, missing: str, task: str, positive: Any, negative: Any) -> None:
     """Refuse options that are none of their choices, and a positive class of a number."""
     _require_choice("small_groups", small_groups, ("refuse", "drop", "merge"))
-    _require_choice("missing", missing, intake.MISSING)
+    _require_choice("missing", missing, missing_words.MISSING)
     _require_choice("task", task, ("classification", "regression"))
     if isinstance(positive, list | Mapping):
         raise ConfigError(f"csv_table: positive is {positive!r}; write the one value that becomes +1")
@@ -286,9 +289,9 @@ def _is_numeric(name: str, column: Any) -> bool:
     """
     import pandas as pd
 
-    if intake.holds_dates(column):
+    if column_entries.holds_dates(column):
         raise DataError(f"column {name!r} holds dates or times; put it into drop, or write a number instead")
-    lost = [intake.is_missing(entry, MISSING_WORDS["number"]) for entry in column.to_numpy(object)]
+    lost = [missing_words.is_missing(entry, MISSING_WORDS["number"]) for entry in column.to_numpy(object)]
     present = column[~np.array(lost, np.bool_)]
     values = pd.to_numeric(present, errors="coerce")
     share = float(values.notna().mean()) if len(present) else 0.0
@@ -318,7 +321,7 @@ def _numbers(name: str, column: Any, missing: str, largest: float = LARGEST) -> 
     except DataError as error:
         raise DataError(f"{error}, or put the column into categorical or drop") from error
     if missing == "refuse":
-        intake.refuse_missing(absent, where, column, _REMEDY)
+        missing_words.refuse_missing(absent, where, column, _REMEDY)
     large = np.abs(values) > largest
     if large.any():
         row = int(np.flatnonzero(large)[0])
@@ -342,7 +345,7 @@ def _levels(name: str, column: Any, missing: str) -> Levels:
     except DataError as error:
         raise DataError(f"{error}; or put it into drop") from error
     if missing == "refuse":
-        intake.refuse_missing(found.missing, f"column {name!r}", column, _REMEDY)
+        missing_words.refuse_missing(found.missing, f"column {name!r}", column, _REMEDY)
     return found.with_missing(f"column {name!r}") if missing == "group" else found
 
 
