@@ -62,7 +62,7 @@ class Levels:
         return self.codes < 0
 
     def with_missing(self, where: str) -> "Levels":
-        """Return the column with a level of its own for rows without a value, :data:`~partialfair.data.missing_words.MISSING_GROUP`.
+        """Return the column with a level of its own, ``MISSING_GROUP``, for rows without a value.
 
         Raises:
             DataError: the column ``where`` has a value that looks like it.
