@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 from partialfair.data.files import read_json, sealed, write_json
+from partialfair.errors import DataError
 from reproduction.grid import agreement, fingerprint
 from reproduction.grid.agreement import Agreement
 from reproduction.grid.config import Config, load_config
@@ -88,6 +89,21 @@ def test_every_target_that_the_present_code_has_made_agrees(inside: Path) -> Non
     agreement_of_all = Agreement(Grid(config))
     assert {target: reasons for target in named(config) if (reasons := agreement_of_all.stale([target]))} == {}
     assert len(named(config)) > 180
+
+
+@pytest.mark.long(suite="grid")
+def test_records_of_a_grid_without_a_table_are_not_written(inside: Path) -> None:
+    config = tabled(load_config("params.yaml"))
+    table, record = Path("reports/psp/metrics.parquet"), Path("reports/pdp/made_from.json")
+    hidden, before = table.rename("metrics.parquet"), record.read_bytes()
+    record.write_bytes(before + b" ")
+    try:
+        with pytest.raises(DataError, match="reports/psp/metrics.parquet is not there; make them first"):
+            agreement.adopt(config)
+        assert record.read_bytes() == before + b" "
+    finally:
+        hidden.rename(table)
+        record.write_bytes(before)
 
 
 @pytest.mark.long(suite="exhibits")

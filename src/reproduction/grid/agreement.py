@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from partialfair.data.files import is_sealed, read_json, sealed, sha256, write_json
+from partialfair.errors import DataError
 from reproduction.grid import answer_cache, fingerprint, paths
 from reproduction.grid.config import Config, Job
 from reproduction.grid.fingerprint import Wanted
@@ -77,9 +78,16 @@ def adopt(config: Config) -> list[Path]:
     """Write the records of all committed tables, exhibits and the scorecard as if the present grid had made them.
 
     For the maintainers of a grid, once, after ``partialfair verify`` has found the committed results to be right.
+
+    Raises:
+        DataError: a table of an experiment is not there; nothing is written.
     """
     from pyarrow import parquet
 
+    absent = [path for path in paths.collected(config.experiments) if not os.path.isfile(path)]
+    if absent:
+        more = f", nor are {len(absent) - 1} more tables" if len(absent) > 1 else ""
+        raise DataError(f"{absent[0]} is not there{more}; make them first: partialfair run {' '.join(absent)}")
     written = []
     for experiment in config.experiments:
         folder = paths.REPORTS / experiment
