@@ -70,7 +70,9 @@ def test_an_entry_names_its_lines_and_each_panel_its_own_interval(tmp_path):
     entry = ENTRY | {"experiments": ["psp", "psp_grid20"], "algorithms": ["regularization"]}
     content["exhibits"] = {"lines": entry | {"legend": {"psp": "weight λ"}}}
     figure = drawn_in(context(synthetic.project(tmp_path, content), "lines", tmp_path))
-    assert [axis.get_xlabel().split(" in ")[1] for axis in figure.axes] == ["[0.05, 0.3]", "[0.7, 1]"]
+    assert [axis.get_xlabel() for axis in figure.axes] == [
+        f"pSP fairness on I = {interval} (1 = parity)" for interval in ("[0.05, 0.3]", "[0.7, 1]")
+    ]
     for axis, expected in zip(figure.axes, weights.values(), strict=True):
         assert axis.get_legend_handles_labels()[1] == ["weight λ", "constraint on [0.05, 0.3] at 20 ranks"]
         # A weight of a penalty is no tolerance, and the loosest model is that of the smallest one.

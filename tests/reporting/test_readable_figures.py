@@ -155,7 +155,7 @@ class TestLabels:
         shown = exhibit.context(shipped, "figure9", ROOT)
         monkeypatch.setattr(bars.canvas, "draw_panels", lambda rows, *_, **__: rows)
         ((first, second, *_),) = bars.draw_intervals(shown, [])
-        assert (first.labels["title"], second.labels["title"]) == ("a9a: accuracy", "a9a: fairness")
+        assert (first.labels["title"], second.labels["title"]) == ("a9a: accuracy", "a9a: pSP fairness")
 
 
 class TestConvergence:
