@@ -107,7 +107,6 @@ def test_records_of_a_grid_without_a_table_are_not_written(inside: Path) -> None
 
 
 @pytest.mark.long(suite="exhibits")
-@pytest.mark.xfail(strict=True, reason="runs are trained anew since the release of the training code; then this goes")
 def test_every_target_of_a_fresh_clone_agrees() -> None:
     config = load_config("params.yaml")
     asked = Agreement(Grid(config))
