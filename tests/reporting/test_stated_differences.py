@@ -114,4 +114,4 @@ def test_every_card_names_an_exhibit_that_has_a_picture():
 
 def test_the_present_size_of_the_grid_is_said():
     text = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
-    assert f"The grid has {len(load_config(ROOT / 'params.yaml').jobs()):,} runs now." in text
+    assert f"The grid has {len(load_config(ROOT / 'params.yaml').jobs()):,} runs" in text
