@@ -87,8 +87,8 @@ class Entry:
         method = style.plot_style(self.algorithm).label if is_plugin else _plain(self.algorithm)
         against = f"against {self.against_title or _plain(self.against)}" if self.against else ""
         sides = " ".join(filter(None, (method, against)))
-        parts = (self.dataset_title, sides, self.setting_title or _plain(self.setting), _metric_title(self.metric))
-        return ", ".join(filter(None, parts))
+        phrases = (self.dataset_title, sides, self.setting_title or _plain(self.setting), _metric_title(self.metric))
+        return ", ".join(filter(None, phrases))
 
     @property
     def power(self) -> bool:

@@ -54,9 +54,9 @@ def _readings(entry: Entry) -> list[str]:
     """Say which readings of the claim have which word; of readings that agree, how many do."""
     sentences = []
     choices = [_options(choice) for choice in entry.by_option.split(" | ") if choice]
-    words = {word for _, options in choices for word in options}
-    if len(words) == 1:
-        sentences.append(f"All {len(entry.letters.replace(' ', ''))} readings agree: {words.pop()}")
+    distinct_words = {word for _, options in choices for word in options}
+    if len(distinct_words) == 1:
+        sentences.append(f"All {len(entry.letters.replace(' ', ''))} readings agree: {distinct_words.pop()}")
     else:
         if entry.outcome == "depends":
             sentences.append(f"Depends on {_listed(entry.depends_on.split(', '))}")
