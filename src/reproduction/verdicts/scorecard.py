@@ -135,10 +135,13 @@ def count_verdicts(lines: Iterable[dict[str, Any]]) -> Mapping[str, int]:
 
 
 def paper_summaries(config: Config, lines: list[dict[str, Any]], root: Path = Path()) -> list[dict[str, Any]]:
-    """Return the summary of each paper that has a folder; see :func:`reproduction.verdicts.verdict.summarise_paper`."""
+    """Return the summary of each paper that has a folder; see :func:`reproduction.verdicts.verdict.summarise_paper`.
+
+    Lines count as the file has them: a summary is the same with the runs at hand and from the committed lines.
+    """
     papers, titles = [], {name: experiment.title for name, experiment in config.experiments.items()}
     for paper in config.papers:
-        paper_lines = [line for line in lines if line["paper"] == paper]
+        paper_lines = rounded(line for line in lines if line["paper"] == paper)
         claims = load(paper, root)
         if claims or any(line["kind"] == "number" for line in paper_lines):
             central = [claim.id for claim in claims if claim.central]
