@@ -5,7 +5,7 @@ import re
 import pytest
 
 from reproduction.site import scorecard_entries, sentences
-from reproduction.site.project import Project
+from reproduction.site.project import Project, experiment_titles
 from reproduction.verdicts.line import OTHER_WAY
 from tests.workflow.project import ROOT
 
@@ -74,10 +74,11 @@ def test_the_p_value_of_a_failure_is_that_of_the_opposite():
 
 def test_every_line_of_the_committed_scorecard_reads_as_sentences_without_raw_names():
     project = Project(ROOT)
-    names = project.config.experiments.keys()
+    titles = experiment_titles(project.config)
     for entry in project.entries:
         assert all(re.match(r"[^a-z].*\.$", text) for text in sentences.reasons(entry)), sentences.reasons(entry)
         if entry.kind == "claim":
-            words = set(entry.description.replace(":", "").replace(",", "").split())
-            raw = {word for word in words & names if "_" in word}
-            assert not raw and "1 - " not in entry.description, entry.description
+            elsewhere = re.search(r" in (\w+)$", entry.against)
+            named = {entry.setting, elsewhere[1] if elsewhere else ""} & titles.keys()
+            assert all(titles[name] in entry.description for name in named), entry.description
+            assert " at equal 1 - " not in entry.description, entry.description
