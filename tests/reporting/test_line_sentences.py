@@ -78,7 +78,6 @@ def test_every_line_of_the_committed_scorecard_reads_as_sentences_without_raw_na
     for entry in project.entries:
         assert all(re.match(r"[^a-z].*\.$", text) for text in sentences.reasons(entry)), sentences.reasons(entry)
         if entry.kind == "claim":
-            elsewhere = re.search(r" in (\w+)$", entry.against)
-            named = {entry.setting, elsewhere[1] if elsewhere else ""} & titles.keys()
+            named = {entry.setting, *re.findall(r" in (\w+)$", entry.against)} & titles.keys()
             assert all(titles[name] in entry.description for name in named), entry.description
             assert " at equal 1 - " not in entry.description, entry.description
